@@ -1,0 +1,48 @@
+# `make demo` and `make test` need nothing but make and Python 3.11 or newer: they build their own .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: help demo test test-all check lint types bench clean
+
+help:
+	@echo "make demo      a first look: a table, and a picture in results/"
+	@echo "make test      what every change must pass: lint, types, quick tests"
+	@echo "make test-all  the same with every test, however slow"
+	@echo "make check     lint and types only"
+	@echo "make bench     the benchmarks"
+	@echo "make clean     remove .venv, caches and builds"
+
+# One stamp an extra, renewed when pyproject.toml changes: nothing is installed twice.
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/stamp-%: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable ".[$*]"
+	@touch $@
+
+demo: $(VENV)/stamp-cli
+	$(BIN)/deferlearn demo
+
+lint: $(VENV)/stamp-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/stamp-dev
+	$(BIN)/mypy
+
+check: lint types
+
+test: check
+	$(BIN)/pytest -n 2 -m "not slow"
+
+test-all: check
+	DEFERLEARN_FULL=1 $(BIN)/pytest -n 2
+
+bench: $(VENV)/stamp-dev
+	@ls benchmarks/bench_*.py >/dev/null 2>&1 || { echo "no benchmarks/bench_*.py here"; exit 1; }
+	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python "$$script" || exit 1; done
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,31 @@
+"""The commands, put together."""
+
+from __future__ import annotations
+
+import typer
+
+from deferlearn import __version__
+from deferlearn.cli.demo import demo
+
+app = typer.Typer(
+    help="Support vector machines that learn which cases to defer to a human.",
+    no_args_is_help=True,
+    add_completion=False,
+)
+app.command()(demo)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"deferlearn {__version__}")
+        raise typer.Exit
+
+
+# A callback also keeps `demo` a word of its own: typer drops the name of an only command.
+@app.callback()
+def options(
+    version: bool = typer.Option(
+        False, "--version", callback=_print_version, is_eager=True, help="Print the version."
+    ),
+) -> None:
+    """Support vector machines that learn which cases to defer to a human."""

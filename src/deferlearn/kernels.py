@@ -1,0 +1,248 @@
+"""From a kernel's name to blocks of the signed Gram matrix ``Q_ij = y_i y_j K_ij``.
+
+The linear kernel never forms the whole matrix: blocks and products come from the rows of X, dense or
+sparse. Other kernels keep the whole matrix while it is small and, beyond that, the columns that were
+asked for, within a memory limit.
+
+Everything is scaled by a power of two so that the largest ``K_ii`` is near one; the objective does not
+change under ``K -> K / unit, alpha -> alpha / unit``, and powers of two round nothing.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+# Up to this many samples the whole Gram matrix of a non-linear kernel is kept (128 MB).
+WHOLE_GRAM_LIMIT = 4096
+# Memory for cached columns beyond that.
+COLUMN_CACHE_BYTES = 512 * 2**20
+# An eigenvalue below -INDEFINITE * largest is no rounding error.
+INDEFINITE = 1e-8
+
+
+class Gram(Protocol):
+    """What the objective asks of a kernel."""
+
+    n: int
+    unit: float
+    diagonal: Array
+
+    def block(self, rows: Index, columns: Index) -> Array:
+        """Q[rows][:, columns]."""
+
+    def block_pair(self, rows: Index, columns: Index) -> tuple[Array, Array]:
+        """The same, as a sum of two doubles."""
+
+    def image(self, index: Index, coef: Array) -> Array:
+        """Q[:, index] @ coef, for one vector or a matrix of them."""
+
+    def image_pair(self, index: Index, hi: Array, lo: Array) -> Array:
+        """Q[:, index] @ (hi + lo), with the sum carried in two doubles before it is rounded."""
+
+
+def _power_of_two(value: float) -> float:
+    return float(2.0 ** np.floor(np.log2(value))) if value > 0 else 1.0
+
+
+class LinearGram:
+    """Inner products of the rows of X, dense or sparse; needs memory for one copy of X."""
+
+    def __init__(self, X: Any, y: Array) -> None:
+        self.n, self.n_features = X.shape
+        largest = abs(X).max() if X.shape[1] and X.shape[0] else 0.0
+        # Two scalings, since squares of very large or small features would leave the range of floats.
+        scale = _power_of_two(float(largest))
+        self.sparse = sp.issparse(X)
+        if self.sparse:
+            rows = sp.csr_array(X, dtype=np.float64)
+            rows = sp.csr_array(sp.diags_array(y / scale) @ rows)
+            norms = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
+        else:
+            rows = np.ascontiguousarray(np.asarray(X, dtype=np.float64) * (y / scale)[:, None])
+            norms = np.einsum("ij,ij->i", rows, rows)
+        second = _power_of_two(float(np.sqrt(norms.max(initial=0.0))))
+        self.rows = rows / second
+        self.scale = scale * second
+        self.unit = self.scale**2
+        self.diagonal = norms / second**2
+
+    def _dense(self, index: Index) -> Array:
+        return self.rows[index].toarray() if self.sparse else self.rows[index]
+
+    def block(self, rows: Index, columns: Index) -> Array:
+        if self.sparse:
+            return np.ascontiguousarray((self.rows[rows] @ self.rows[columns].T).toarray())
+        return self.rows[rows] @ self.rows[columns].T
+
+    def block_pair(self, rows: Index, columns: Index) -> tuple[Array, Array]:
+        from deferlearn.objective.doubledouble import row_products
+
+        left, right = self.rows[rows], self.rows[columns]
+        if self.sparse:  # only columns that both sides use can contribute
+            used = np.intersect1d(np.unique(left.indices), np.unique(right.indices))
+            left, right = left[:, used].toarray(), right[:, used].toarray()
+        return row_products(np.ascontiguousarray(left), np.ascontiguousarray(right))
+
+    def combine(self, index: Index, coef: Array) -> Array:
+        """``sum_i coef_i y_i x_i`` over index, in scaled units."""
+        return np.asarray(self.rows[index].T @ coef)
+
+    def combine_pair(self, index: Index, hi: Array, lo: Array) -> tuple[Array, Array]:
+        """The same, carried in two doubles."""
+        from deferlearn.objective.doubledouble import weighted_row_sum
+
+        return weighted_row_sum(np.ascontiguousarray(self._dense(index)), hi, lo)
+
+    def image(self, index: Index, coef: Array) -> Array:
+        return np.asarray(self.rows @ self.combine(index, coef))
+
+    def image_pair(self, index: Index, hi: Array, lo: Array) -> Array:
+        w_hi, w_lo = self.combine_pair(index, hi, lo)
+        return np.asarray(self.rows @ w_hi + self.rows @ w_lo)
+
+
+class KernelGram:
+    """A kernel given by a function of two sets of rows, or by its matrix."""
+
+    def __init__(
+        self, function: Callable[[Index], Array], diagonal: Array, y: Array, memory: int
+    ) -> None:
+        self._function = function  # index -> unsigned, unscaled columns K[:, index]
+        self.n = len(y)
+        self._y = y
+        self.unit = _power_of_two(float(diagonal.max(initial=0.0)))
+        self.diagonal = diagonal / self.unit
+        self._whole: Array | None = None
+        self._columns: OrderedDict[int, Array] = OrderedDict()
+        self._most_columns = max(64, memory // (8 * max(self.n, 1)))
+
+    def _signed(self, index: Index) -> Array:
+        columns = np.asarray(self._function(index), dtype=np.float64)
+        columns = columns * (self._y[:, None] / self.unit) * self._y[index]
+        columns[index, np.arange(len(index))] = self.diagonal[index]
+        return columns
+
+    def columns(self, index: Index) -> Array:
+        """Rows ``Q[index]`` (Q is symmetric), from the cache where possible."""
+        if self.n <= WHOLE_GRAM_LIMIT:
+            if self._whole is None:
+                whole = self._signed(np.arange(self.n))
+                self._whole = (whole + whole.T) / 2
+            return self._whole[index]
+        missing = np.array([i for i in index if int(i) not in self._columns], dtype=np.int64)
+        out = np.empty((len(index), self.n))
+        fresh = dict(zip(missing.tolist(), self._signed(missing).T, strict=True)) if len(missing) else {}
+        for position, i in enumerate(index.tolist()):
+            if i in fresh:
+                out[position] = fresh[i]
+            else:
+                out[position] = self._columns[i]
+                self._columns.move_to_end(i)
+        for i, column in fresh.items():
+            self._columns[i] = np.ascontiguousarray(column)
+        while len(self._columns) > self._most_columns:
+            self._columns.popitem(last=False)
+        return out
+
+    def block(self, rows: Index, columns: Index) -> Array:
+        return np.ascontiguousarray(self.columns(rows)[:, columns])
+
+    def block_pair(self, rows: Index, columns: Index) -> tuple[Array, Array]:
+        block = self.block(rows, columns)
+        return block, np.zeros_like(block)
+
+    def _in_chunks(self, index: Index) -> list[Index]:
+        size = max(1, min(self._most_columns, 2**24 // max(self.n, 1)))
+        return [index[i : i + size] for i in range(0, len(index), size)]
+
+    def image(self, index: Index, coef: Array) -> Array:
+        out = np.zeros((self.n, *coef.shape[1:]))
+        done = 0
+        for part in self._in_chunks(index):
+            out += self.columns(part).T @ coef[done : done + len(part)]
+            done += len(part)
+        return out
+
+    def image_pair(self, index: Index, hi: Array, lo: Array) -> Array:
+        from deferlearn.objective.doubledouble import weighted_row_sum
+
+        out_hi, out_lo = weighted_row_sum(self.columns(index), hi, lo)
+        return np.asarray(out_hi + out_lo)
+
+
+def kernel_function(
+    kernel: Any, degree: float, gamma: float, coef0: float
+) -> Callable[[Any, Any], Array]:
+    """``(A, B) -> K(A, B)`` for a name or a callable."""
+    if callable(kernel):
+        return lambda A, B: np.asarray(kernel(A, B), dtype=np.float64)
+    if kernel == "poly":
+        return lambda A, B: polynomial_kernel(A, B, degree=degree, gamma=gamma, coef0=coef0)
+    if kernel == "rbf":
+        return lambda A, B: rbf_kernel(A, B, gamma=gamma)
+    raise ValueError(
+        f"kernel={kernel!r} is not known; use 'linear', 'poly', 'rbf', 'precomputed' or a callable."
+    )
+
+
+def check_gram(K: Array, source: str) -> None:
+    """Refuse a matrix that is no Gram matrix: not square, asymmetric or clearly indefinite."""
+    if K.ndim != 2 or K.shape[0] != K.shape[1]:
+        raise ValueError(f"{source} must be a square matrix, got shape {K.shape}.")
+    if not np.isfinite(K).all():
+        i, j = np.argwhere(~np.isfinite(K))[0]
+        raise ValueError(f"{source} has {K[i, j]} at row {i}, column {j}; it must be finite.")
+    size = np.abs(K).max(initial=0.0)
+    difference = np.abs(K - K.T)
+    if difference.max(initial=0.0) > 1e-8 * size:
+        i, j = np.unravel_index(np.argmax(difference), K.shape)
+        raise ValueError(
+            f"{source} is not symmetric: entry ({i}, {j}) is {K[i, j]:g}, ({j}, {i}) is {K[j, i]:g}."
+        )
+    if K.shape[0] == 0 or size == 0:
+        return
+    smallest = _smallest_eigenvalue(K)
+    if smallest < -INDEFINITE * size * K.shape[0]:
+        raise ValueError(
+            f"{source} is indefinite (smallest eigenvalue {smallest:g}, largest entry {size:g}); "
+            "an SVM needs a positive semi-definite kernel."
+        )
+
+
+def _smallest_eigenvalue(K: Array) -> float:
+    if K.shape[0] <= 1000:
+        return float(np.linalg.eigvalsh(K)[0])
+    from scipy.sparse.linalg import eigsh
+
+    start = np.random.default_rng(0).standard_normal(K.shape[0])
+    return float(eigsh(K, k=1, which="SA", tol=1e-3, v0=start, return_eigenvectors=False)[0])
+
+
+def make_gram(
+    X: Any, y: Array, kernel: Any, degree: float, gamma: float, coef0: float
+) -> LinearGram | KernelGram:
+    """Build the Gram matrix's supplier for validated X and y in {-1, +1}."""
+    if isinstance(kernel, str) and kernel == "linear":
+        return LinearGram(X, y)
+    if isinstance(kernel, str) and kernel == "precomputed":
+        check_gram(X, "The precomputed kernel")
+        return KernelGram(lambda index: X[:, index], X.diagonal().copy(), y, COLUMN_CACHE_BYTES)
+    function = kernel_function(kernel, degree, gamma, coef0)
+    n = X.shape[0]
+    if n <= WHOLE_GRAM_LIMIT:
+        K = function(X, X)
+        if kernel != "rbf":  # a callable, or poly with a negative coef0, may be no kernel at all
+            check_gram(K, f"The matrix of kernel={kernel!r}")
+        return KernelGram(lambda index: K[:, index], K.diagonal().copy(), y, COLUMN_CACHE_BYTES)
+    diagonal = np.array([function(X[i : i + 1], X[i : i + 1])[0, 0] for i in range(n)])
+    return KernelGram(lambda index: function(X, X[index]), diagonal, y, COLUMN_CACHE_BYTES)

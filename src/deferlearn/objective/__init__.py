@@ -1,0 +1,6 @@
+"""F(V \\ S), exact marginal gains, certified bounds and removals."""
+
+from deferlearn.objective.solver import Counters, NotSeparableError, NumericalError
+from deferlearn.objective.svm import SVMObjective
+
+__all__ = ["Counters", "NotSeparableError", "NumericalError", "SVMObjective"]

@@ -1,0 +1,79 @@
+"""Sums and products carried in two doubles, for problems where one is not enough.
+
+When the regularisation is tiny against the scale of the features, ``sum_i a_i y_i phi_i`` is a sum of
+terms of order one whose value is of order ``mu``: a double keeps none of its digits. A pair
+``hi + lo`` keeps 32, from ordinary floating-point operations only (Dekker 1971, Knuth 1969).
+"""
+
+import numpy as np
+from numba import njit
+
+_SPLITTER = 134217729.0  # 2**27 + 1 halves the 53 bits of a double
+
+
+@njit(cache=True)
+def two_sum(a, b):
+    """``a + b`` as a rounded sum and its exact error."""
+    s = a + b
+    t = s - a
+    return s, (a - (s - t)) + (b - t)
+
+
+@njit(cache=True)
+def two_product(a, b):
+    """``a * b`` as a rounded product and its exact error."""
+    p = a * b
+    c = _SPLITTER * a
+    a_hi = c - (c - a)
+    a_lo = a - a_hi
+    c = _SPLITTER * b
+    b_hi = c - (c - b)
+    b_lo = b - b_hi
+    return p, ((a_hi * b_hi - p) + a_hi * b_lo + a_lo * b_hi) + a_lo * b_lo
+
+
+@njit(cache=True)
+def add(a_hi, a_lo, b_hi, b_lo):
+    """Sum of two pairs."""
+    s, e = two_sum(a_hi, b_hi)
+    f, g = two_sum(a_lo, b_lo)
+    s, e = two_sum(s, e + f)
+    return two_sum(s, e + g)
+
+
+@njit(cache=True)
+def multiply(a_hi, a_lo, b_hi, b_lo):
+    """Product of two pairs."""
+    p, e = two_product(a_hi, b_hi)
+    return two_sum(p, e + (a_hi * b_lo + a_lo * b_hi))
+
+
+@njit(cache=True)
+def weighted_row_sum(rows, hi, lo):
+    """``rows.T @ (hi + lo)``, as a pair of arrays."""
+    n_rows, n_columns = rows.shape
+    out_hi = np.zeros(n_columns)
+    out_lo = np.zeros(n_columns)
+    for i in range(n_rows):
+        if hi[i] == 0.0:
+            continue
+        for j in range(n_columns):
+            p, e = multiply(rows[i, j], 0.0, hi[i], lo[i])
+            out_hi[j], out_lo[j] = add(out_hi[j], out_lo[j], p, e)
+    return out_hi, out_lo
+
+
+@njit(cache=True)
+def row_products(left, right):
+    """``left @ right.T``, as a pair of arrays."""
+    out_hi = np.zeros((left.shape[0], right.shape[0]))
+    out_lo = np.zeros((left.shape[0], right.shape[0]))
+    for i in range(left.shape[0]):
+        for j in range(right.shape[0]):
+            hi, lo = 0.0, 0.0
+            for c in range(left.shape[1]):
+                p, e = two_product(left[i, c], right[j, c])
+                hi, lo = add(hi, lo, p, e)
+            out_hi[i, j] = hi
+            out_lo[i, j] = lo
+    return out_hi, out_lo

@@ -1,0 +1,118 @@
+"""Exact gains of many candidates: paths from one shared state, each end checked over all samples."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deferlearn.kernels import Array, Index
+from deferlearn.objective import solver
+from deferlearn.objective.path import DONE
+from deferlearn.objective.solver import GAP, Counters, Ends
+from deferlearn.objective.state import State, WorkingSet
+
+# Numbers of an (n_candidates, n_samples) matrix that may exist at once.
+CHUNK_ENTRIES = 2**22
+# Distinct weights for which the path with nobody removed is followed.
+MOST_SHARED = 8
+
+
+def exact_gains(state: State, ws: WorkingSet, ks: Index, counters: Counters) -> Array:
+    """Gains of each of ks, exact."""
+    out = np.zeros(len(ks))
+    if state.trivial:
+        return out
+    last = leaves_nothing(state, ks)
+    out[last] = state.value
+    todo = ~last
+    settled, gains = shared_gains(state, ws, ks, counters)
+    settled &= todo
+    out[settled] = gains[settled]
+    counters.n_shared += int(settled.sum())
+    todo &= ~settled
+    open_ = np.flatnonzero(todo)
+    size = max(1, CHUNK_ENTRIES // len(state.kept))
+    for start in range(0, len(open_), size):
+        part = open_[start : start + size]
+        out[part] = _removal_gains(state, ws, ks[part], counters)
+    counters.n_exact += len(open_)
+    return out
+
+
+def shared_gains(
+    state: State, ws: WorkingSet, ks: Index, counters: Counters
+) -> tuple[NDArray[np.bool_], Array]:
+    """``F(A) - F0``, F0 the optimum for the smaller m with nobody removed.
+
+    A lower bound of every gain (removing a sample cannot raise F), and the gain itself wherever the
+    dual variable of k is zero at that optimum. Returns where it is exact, and the numbers
+    (zero where no path was followed).
+    """
+    exact = np.zeros(len(ks), dtype=bool)
+    gains = np.zeros(len(ks))
+    weights = state.problem.weight[ks]
+    for weight in np.unique(weights[state.a[ks] == 0.0])[:MOST_SHARED]:
+        same = weights == weight
+        mu = float(state.mu_without(ks[same][:1])[0])
+        if mu <= 0.0:
+            continue
+        ends = solver.removal_ends(state, ws, np.array([-1]), counters, np.array([mu]))
+        if not _optimal(state, ws, ends)[0]:
+            continue
+        gains[same] = max(0.0, float(ends.gain[0]))
+        a = state.a.copy()
+        a[ws.index] = ends.a[0]
+        exact |= same & (a[ks] == 0.0)
+    return exact, gains
+
+
+def leaves_nothing(state: State, ks: Index) -> NDArray[np.bool_]:
+    """Whose removal leaves one class (with offset) or nobody: F falls to zero."""
+    if int(state.kept.sum()) == 1:
+        return np.ones(len(ks), dtype=bool)
+    y = state.problem.y
+    out = np.zeros(len(ks), dtype=bool)
+    if state.problem.offset:
+        for label in (-1.0, 1.0):
+            if int((y[state.kept] == label).sum()) == 1:
+                out |= y[ks] == label
+    return out
+
+
+def _removal_gains(state: State, ws: WorkingSet, ks: Index, counters: Counters) -> Array:
+    ends = solver.removal_ends(state, ws, ks, counters)
+    gains = np.asarray(ends.gain)
+    for c in np.flatnonzero(~_optimal(state, ws, ends)):  # the working set was too small, or worse
+        end = state.copy()
+        solver.remove(end, ws, int(ks[c]), counters)
+        gains[c] = state.value - end.value
+    return np.maximum(gains, 0.0)
+
+
+def _optimal(state: State, ws: WorkingSet, ends: Ends) -> NDArray[np.bool_]:
+    """Whether the end of each path is optimal over all kept samples, by its duality gap."""
+    problem = state.problem
+    row, somebody = np.arange(len(ends.ks)), ends.ks >= 0
+    a = np.repeat(state.a[None, :], len(row), axis=0)
+    a[:, ws.index] = ends.a
+    kept = np.repeat(state.kept[None, :], len(row), axis=0)
+    kept[row[somebody], ends.ks[somebody]] = False
+    change = a - state.a
+    change[row[somebody], ends.ks[somebody]] = -state.a[ends.ks[somebody]]
+    if ws.whole:
+        G = ends.G
+    else:
+        moved = np.flatnonzero(change.any(axis=0))
+        G = state.G + problem.gram.image(moved, change[:, moved].T).T
+        G += np.outer(ends.beta - state.beta, problem.y) - (ends.mu - state.mu)[:, None]
+        G[:, ws.index] = ends.G
+    a = np.where(kept, a, 0.0)
+    below = np.where(kept, np.maximum(-G, 0.0), 0.0)
+    gap = np.einsum("ij,ij->i", a, np.maximum(G, 0.0))
+    if problem.hard:
+        unit = state.value
+        gap += 2.0 * unit * below.max(axis=1, initial=0.0)
+    else:
+        unit = max(1.0, state.value)
+        gap += np.einsum("ij,ij->i", problem.upper - a, below)
+    return (ends.outcome == DONE) & (gap <= GAP * unit * ends.mu)

@@ -1,0 +1,624 @@
+r"""The exact solution, followed while its data change: one piecewise linear path for everything.
+
+The dual of the SVM on a working set ``E`` is
+
+.. math:: \max_a \sum_i a_i - \frac{1}{2\mu} a^T Q a, \qquad 0 \le a_i \le u_i, \qquad y^T a = 0,
+
+and with ``beta = mu * b`` the optimality conditions speak of one vector,
+``G_i = (Qa)_i + y_i beta - mu = mu * (y_i f(x_i) - 1)``:
+
+====== ============= ===========
+status dual          condition
+====== ============= ===========
+LOW    ``a_i = 0``   ``G_i >= 0``
+FREE   in between    ``G_i = 0``
+UP     ``a_i = u_i`` ``G_i <= 0``
+OUT    (not there)   none
+====== ============= ===========
+
+Let the data move linearly in ``t`` from 0 to 1: ``G_i`` drifts by ``drift_i`` and ``y.a`` by ``dq``
+per unit of ``t`` when nothing responds. On the free set everything responds linearly:
+
+    [ 0    y_M' ] [ dbeta ]   [ dq       ]
+    [ y_M  Q_MM ] [ da_M  ] = [ -drift_M ]        slope_i = Q_iM da_M + y_i dbeta + drift_i
+
+until a free ``a_i`` reaches a bound or a bound sample's ``G_i`` reaches zero; then the set changes
+and the path goes on. Removing sample k is ``drift = -Q_k a_k - (mu' - mu)``, ``dq = y_k a_k``; solving
+a problem from any starting point is a drift that takes back the starting point's error. Without
+offset the border, ``beta`` and ``dq`` are absent. ``R`` is the inverse of the (bordered) matrix,
+kept by rank-one changes and checked at every step, since ``slope_M`` must vanish.
+
+Arrays are plain and in working-set order. Where ``Q_lo`` is given, every sum that can cancel is carried
+in two doubles (module `doubledouble`), and ``*_lo`` arrays hold the second halves; where it is None,
+the compiler never sees that code, which halves the first call's latency.
+"""
+
+import numpy as np
+from numba import njit
+
+from deferlearn.objective.doubledouble import add, multiply
+
+LOW, FREE, UP, OUT = 0, 1, 2, 3
+
+DONE = 0
+STUCK = 1  # too many steps, or a system too ill-conditioned: solve in another way
+UNBOUNDED = 2  # the dual has no maximum: hard margin, and the data are not separable
+INFEASIBLE = 3  # y.a cannot follow: the working set lacks the samples that could move
+
+# Relative noise below which a slope counts as zero, and steps as no progress.
+_NOISE = 1e-13
+_NOISE_PRECISE = 1e-27
+# A sample whose image is this close to the span of the free ones (squared, relative) is dependent.
+_DEPENDENT = 1e-13
+
+
+@njit(cache=True)
+def _inverse_times(R, q, rhs, out):
+    for i in range(q):
+        s = 0.0
+        for j in range(q):
+            s += R[i, j] * rhs[j]
+        out[i] = s
+
+
+@njit(cache=True)
+def _rebuild(Q, members, p, y, offset, R):
+    """Compute R anew (Gauss-Jordan), so that rounding of many rank-one changes does not stay.
+
+    False if the matrix is singular; R is then of no use.
+    """
+    first = 1 if offset else 0
+    q = p + first
+    K = np.zeros((q, q))
+    for i in range(p):
+        if offset:
+            K[0, 1 + i] = y[members[i]]
+            K[1 + i, 0] = y[members[i]]
+        for j in range(p):
+            K[first + i, first + j] = Q[members[i], members[j]]
+    for i in range(q):
+        for j in range(q):
+            R[i, j] = 1.0 if i == j else 0.0
+    for c in range(q):
+        pivot = c
+        for i in range(c + 1, q):
+            if abs(K[i, c]) > abs(K[pivot, c]):
+                pivot = i
+        if K[pivot, c] == 0.0:
+            return False
+        for j in range(q):
+            K[c, j], K[pivot, j] = K[pivot, j], K[c, j]
+            R[c, j], R[pivot, j] = R[pivot, j], R[c, j]
+        inverse = 1.0 / K[c, c]
+        for j in range(q):
+            K[c, j] *= inverse
+            R[c, j] *= inverse
+        for i in range(q):
+            w = K[i, c]
+            if i != c and w != 0.0:
+                for j in range(q):
+                    K[i, j] -= w * K[c, j]
+                    R[i, j] -= w * R[c, j]
+    return True
+
+
+@njit(cache=True)
+def _solve(Q, Q_lo, members, p, y, offset, R, rhs, rhs_lo, x, x_lo, work):
+    """Solve the bordered system; in precise mode to the last digits of a pair. False if it fails."""
+    first = 1 if offset else 0
+    q = p + first
+    _inverse_times(R, q, rhs, x)
+    for i in range(q):
+        x_lo[i] = 0.0
+    if Q_lo is None:
+        return True
+    residual = np.empty(q)
+    rebuilt = False
+    previous = np.inf
+    for _ in range(12):
+        scale = 0.0
+        worst = 0.0
+        for i in range(q):
+            hi, lo = rhs[i], rhs_lo[i]
+            size = abs(hi)
+            for j in range(q):
+                if i < first and j < first:
+                    continue
+                if i < first:
+                    k_hi, k_lo = y[members[j - first]], 0.0
+                elif j < first:
+                    k_hi, k_lo = y[members[i - first]], 0.0
+                else:
+                    k_hi = Q[members[i - first], members[j - first]]
+                    k_lo = Q_lo[members[i - first], members[j - first]]
+                v_hi, v_lo = multiply(k_hi, k_lo, x[j], x_lo[j])
+                size += abs(v_hi)
+                hi, lo = add(hi, lo, -v_hi, -v_lo)
+            residual[i] = hi + lo
+            scale = max(scale, size)
+            worst = max(worst, abs(residual[i]))
+        if worst <= 1e-29 * scale:
+            return True
+        if worst > 0.5 * previous:
+            if worst <= 1e-25 * scale:
+                return True
+            if rebuilt:
+                return False
+            if not _rebuild(Q, members, p, y, offset, R):
+                return False
+            rebuilt = True
+        previous = worst
+        _inverse_times(R, q, residual, work)
+        for i in range(q):
+            x[i], x_lo[i] = add(x[i], x_lo[i], work[i], 0.0)
+    return previous <= 1e-22 * scale
+
+
+@njit(cache=True)
+def _slopes(Q, Q_lo, members, p, y, offset, x, x_lo, drift, drift_lo, slope):
+    """Rates of change of G, given the response of beta and of the free samples."""
+    first = 1 if offset else 0
+    e = y.size
+    dbeta = x[0] if offset else 0.0
+    dbeta_lo = x_lo[0] if offset else 0.0
+    if Q_lo is not None:
+        for i in range(e):
+            hi, lo = add(drift[i], drift_lo[i], y[i] * dbeta, y[i] * dbeta_lo)
+            for j in range(p):
+                m = members[j]
+                v_hi, v_lo = multiply(Q[m, i], Q_lo[m, i], x[first + j], x_lo[first + j])
+                hi, lo = add(hi, lo, v_hi, v_lo)
+            slope[i] = hi + lo
+        return
+    for i in range(e):
+        slope[i] = drift[i] + y[i] * dbeta
+    j = 0
+    while j + 4 <= p:  # four rows at a time: the sums are bound by memory traffic
+        r0, r1, r2, r3 = Q[members[j]], Q[members[j + 1]], Q[members[j + 2]], Q[members[j + 3]]
+        c0, c1 = x[first + j], x[first + j + 1]
+        c2, c3 = x[first + j + 2], x[first + j + 3]
+        for i in range(e):
+            slope[i] += (c0 * r0[i] + c1 * r1[i]) + (c2 * r2[i] + c3 * r3[i])
+        j += 4
+    while j < p:
+        r0 = Q[members[j]]
+        c0 = x[first + j]
+        for i in range(e):
+            slope[i] += c0 * r0[i]
+        j += 1
+
+
+@njit(cache=True)
+def _border(Q, Q_lo, members, p, y, offset, j, rhs, rhs_lo):
+    """The column that sample j adds to the bordered matrix."""
+    first = 1 if offset else 0
+    if offset:
+        rhs[0] = y[j]
+        rhs_lo[0] = 0.0
+    for i in range(p):
+        rhs[first + i] = Q[members[i], j]
+        if Q_lo is None:
+            rhs_lo[first + i] = 0.0
+        else:
+            rhs_lo[first + i] = Q_lo[members[i], j]
+
+
+@njit(cache=True)
+def _insert(R, members, p, offset, z, s, q_jj, y_j, j):
+    """Add sample j to the free set; z = R @ border and s the Schur complement (unused if first)."""
+    if offset and p == 0:
+        R[0, 0] = -q_jj
+        R[0, 1] = y_j
+        R[1, 0] = y_j
+        R[1, 1] = 0.0
+    else:
+        q = p + (1 if offset else 0)
+        for i in range(q):
+            w = z[i] / s
+            for k in range(q):
+                R[i, k] += w * z[k]
+            R[i, q] = -w
+            R[q, i] = -w
+        R[q, q] = 1.0 / s
+    members[p] = j
+    return p + 1
+
+
+@njit(cache=True)
+def drop(R, members, p, offset, r):
+    """Take the r-th member out of the free set."""
+    first = 1 if offset else 0
+    q = p + first
+    last = q - 1
+    at = first + r
+    if at != last:  # bring it to the end, so that the rest stays packed
+        for i in range(q):
+            R[i, at], R[i, last] = R[i, last], R[i, at]
+        for i in range(q):
+            R[at, i], R[last, i] = R[last, i], R[at, i]
+        members[r], members[p - 1] = members[p - 1], members[r]
+    if p > 1 or not offset:
+        pivot = R[last, last]
+        for i in range(last):
+            w = R[i, last] / pivot
+            for k in range(last):
+                R[i, k] -= w * R[last, k]
+    return p - 1
+
+
+@njit(cache=True)
+def _rest_of_step(a, a_lo, d, d_lo, step, bound):
+    """What a step lacks, in its second double, for ``a + step * d`` to meet the bound exactly.
+
+    Without it the sample would be set to its bound with a jump of one rounding, which is more than
+    the whole gradient where two doubles are needed.
+    """
+    v_hi, v_lo = multiply(d, d_lo, step, 0.0)
+    hi, lo = add(a, a_lo, v_hi, v_lo)
+    hi, lo = add(hi, lo, -bound, 0.0)
+    return -(hi + lo) / d
+
+
+@njit(cache=True)
+def _to_bound(a, a_lo, upper, status, i, at_upper):
+    a[i] = upper[i] if at_upper else 0.0
+    a_lo[i] = 0.0
+    status[i] = UP if at_upper else LOW
+
+
+@njit(cache=True)
+def enter(
+    Q, Q_lo, y, upper, offset, a, a_lo, status, members, p, R, j, rhs, rhs_lo, z, z_lo, work,
+):  # fmt: skip
+    """Let sample j become free, or trade it against a member if it depends on them.
+
+    Returns the outcome and the new number of members.
+    """
+    first = 1 if offset else 0
+    if p == members.size:
+        return STUCK, p
+    if offset and p == 0:
+        status[j] = FREE
+        return DONE, _insert(R, members, p, offset, z, 1.0, Q[j, j], y[j], j)
+    _border(Q, Q_lo, members, p, y, offset, j, rhs, rhs_lo)
+    if not _solve(Q, Q_lo, members, p, y, offset, R, rhs, rhs_lo, z, z_lo, work):
+        return STUCK, p
+    s = Q[j, j]
+    if Q_lo is None:
+        for i in range(p + first):
+            s -= rhs[i] * z[i]
+    else:
+        lo = Q_lo[j, j]
+        for i in range(p + first):
+            v_hi, v_lo = multiply(rhs[i], rhs_lo[i], z[i], z_lo[i])
+            s, lo = add(s, lo, -v_hi, -v_lo)
+    if s > _DEPENDENT * Q[j, j]:
+        status[j] = FREE
+        return DONE, _insert(R, members, p, offset, z, s, Q[j, j], y[j], j)
+
+    # j's image lies in the span of the members': moving a_j and, against it, theirs changes neither
+    # w nor G. Go that way until someone meets a bound.
+    sign = 1.0 if status[j] == LOW else -1.0
+    largest = 0.0
+    for i in range(p):
+        largest = max(largest, abs(z[first + i]))
+    best, reach = p, upper[j]
+    for i in range(p):
+        d = -sign * z[first + i]
+        m = members[i]
+        if d < -1e-9 * largest:
+            room = a[m] / -d
+        elif d > 1e-9 * largest:
+            room = (upper[m] - a[m]) / d
+        else:
+            continue
+        if room < reach:
+            best, reach = i, room
+    if reach == np.inf:
+        return UNBOUNDED, p
+    reach_lo = 0.0
+    if Q_lo is not None and best < p:
+        m = members[best]
+        bound = upper[m] if -sign * z[first + best] > 0 else 0.0
+        reach_lo = _rest_of_step(
+            a[m], a_lo[m], -sign * z[first + best], -sign * z_lo[first + best], reach, bound
+        )
+    for i in range(p):
+        m = members[i]
+        v_hi, v_lo = multiply(z[first + i], z_lo[first + i], -sign * reach, -sign * reach_lo)
+        a[m], a_lo[m] = add(a[m], a_lo[m], v_hi, v_lo)
+    if best == p:
+        _to_bound(a, a_lo, upper, status, j, status[j] == LOW)
+        return DONE, p
+    a[j], a_lo[j] = add(a[j], a_lo[j], sign * reach, sign * reach_lo)
+    leaving = members[best]
+    _to_bound(a, a_lo, upper, status, leaving, -sign * z[first + best] > 0)
+    p = drop(R, members, p, offset, best)
+    status[j] = FREE
+    if offset and p == 0:
+        return DONE, _insert(R, members, p, offset, z, 1.0, Q[j, j], y[j], j)
+    members[p] = j
+    p += 1
+    # The trade's pivot can be small: start from scratch.
+    return (DONE if _rebuild(Q, members, p, y, offset, R) else STUCK), p
+
+
+@njit(cache=True)
+def follow(
+    Q, Q_lo, y, upper, root, offset,
+    a, a_lo, G, beta, status, members, p, R,
+    drift, drift_lo, dq, dq_lo, max_steps,
+):  # fmt: skip
+    """Follow the path from t = 0 to t = 1, changing the state in place.
+
+    Parameters
+    ----------
+    Q, Q_lo : (e, e) the signed Gram matrix of the working set
+    y, upper, root : labels, upper bounds, square roots of Q's diagonal
+    a, a_lo, G, status, members, R : the state; ``members[:p]`` are the free samples
+    drift, drift_lo, dq, dq_lo : what moves
+
+    Returns
+    -------
+    outcome, beta, p, n_steps
+    """
+    e = y.size
+    first = 1 if offset else 0
+    size = R.shape[0]
+    rhs, rhs_lo = np.zeros(size), np.zeros(size)
+    x, x_lo = np.zeros(size), np.zeros(size)
+    z, z_lo = np.zeros(size), np.zeros(size)
+    work = np.empty(size)
+    slope = np.empty(e)
+    barred = np.zeros(e, dtype=np.bool_)  # came and left without progress: may not come again
+    noise = _NOISE if Q_lo is None else _NOISE_PRECISE
+    left, left_lo = 1.0, 0.0
+    idle = 0
+    for step in range(max_steps):
+        if offset and p == 0 and dq != 0.0:
+            # Nobody can respond: let beta run until the first sample that could comes free.
+            way = -1.0 if dq > 0.0 else 1.0
+            chosen, distance = e, np.inf
+            for i in range(e):
+                could = (status[i] == LOW and y[i] * dq > 0) or (status[i] == UP and y[i] * dq < 0)
+                if could and abs(G[i]) < distance:
+                    chosen, distance = i, abs(G[i])
+            if chosen == e:
+                return INFEASIBLE, beta, p, step
+            beta += way * distance
+            for i in range(e):
+                G[i] += y[i] * way * distance
+            status[chosen] = FREE
+            p = _insert(R, members, p, offset, z, 1.0, Q[chosen, chosen], y[chosen], chosen)
+
+        # The response of the free samples.
+        if offset and p == 0:
+            x[0], x_lo[0] = 0.0, 0.0
+            _slopes(Q, Q_lo, members, p, y, offset, x, x_lo, drift, drift_lo, slope)
+        else:
+            if offset:
+                rhs[0], rhs_lo[0] = dq, dq_lo
+            for i in range(p):
+                rhs[first + i] = -drift[members[i]]
+                rhs_lo[first + i] = -drift_lo[members[i]]
+            if not _solve(Q, Q_lo, members, p, y, offset, R, rhs, rhs_lo, x, x_lo, work):
+                return STUCK, beta, p, step
+            _slopes(Q, Q_lo, members, p, y, offset, x, x_lo, drift, drift_lo, slope)
+        moved = 0.0
+        for i in range(p):
+            moved += root[members[i]] * abs(x[first + i])
+        dbeta = abs(x[0]) if offset else 0.0
+
+        if Q_lo is None and p > 0:  # the members' slopes vanish, or R needs help
+            for attempt in range(4):
+                worst, scale = 0.0, 0.0
+                balance = dq
+                for i in range(p):
+                    m = members[i]
+                    worst = max(worst, abs(slope[m]))
+                    scale = max(scale, root[m] * moved + dbeta + abs(drift[m]))
+                    balance -= y[m] * x[first + i]
+                if worst <= noise * scale and (not offset or abs(balance) <= noise * (1 + abs(dq))):
+                    break
+                if attempt == 3:
+                    if worst > 1e-9 * scale:
+                        return STUCK, beta, p, step
+                    break
+                if attempt == 1 and not _rebuild(Q, members, p, y, offset, R):
+                    return STUCK, beta, p, step
+                if offset:
+                    rhs[0] = balance
+                for i in range(p):
+                    rhs[first + i] = -slope[members[i]]
+                _inverse_times(R, p + first, rhs, work)
+                for i in range(p + first):
+                    x[i] += work[i]
+                _slopes(Q, Q_lo, members, p, y, offset, x, x_lo, drift, drift_lo, slope)
+
+        # The first event.
+        dt, weight, event, leaves = left, 0.0, e, False  # e: none
+        for i in range(p):
+            m = members[i]
+            d = x[first + i]
+            if d < 0.0:
+                room = max(a[m], 0.0) / -d
+            elif d > 0.0:
+                room = max(upper[m] - a[m], 0.0) / d
+            else:
+                continue
+            pivot = abs(d) * root[m]
+            if room < dt or (room == dt and pivot > weight):
+                dt, weight, event, leaves = room, pivot, i, True
+        for i in range(e):
+            if status[i] == LOW:
+                d = -slope[i]
+                room = G[i]
+            elif status[i] == UP:
+                d = slope[i]
+                room = -G[i]
+            else:
+                continue
+            if d <= 0.0 or d * dt < room or barred[i]:
+                continue
+            if d <= noise * (root[i] * moved + dbeta + abs(drift[i])):
+                continue
+            room = max(room, 0.0) / d
+            if room < dt or (room == dt and d > weight):
+                dt, weight, event, leaves = room, d, i, False
+
+        # Advance to it.
+        dt_lo = left_lo if event == e else 0.0
+        if Q_lo is not None and leaves:
+            m = members[event]
+            bound = upper[m] if x[first + event] > 0.0 else 0.0
+            dt_lo = _rest_of_step(a[m], a_lo[m], x[first + event], x_lo[first + event], dt, bound)
+        if offset:
+            beta += dt * x[0]
+        for i in range(e):
+            G[i] += dt * slope[i]
+        for i in range(p):
+            m = members[i]
+            if Q_lo is not None:
+                v_hi, v_lo = multiply(x[first + i], x_lo[first + i], dt, dt_lo)
+                a[m], a_lo[m] = add(a[m], a_lo[m], v_hi, v_lo)
+            else:
+                a[m] += dt * x[first + i]
+        left, left_lo = add(left, left_lo, -dt, -dt_lo)
+        if event == e:
+            return DONE, beta, p, step + 1
+
+        progress = dt > noise
+        if progress:
+            idle = 0
+            for i in range(e):
+                barred[i] = False
+        else:
+            idle += 1
+            if idle > 3 * e + 100:
+                return STUCK, beta, p, step + 1
+        if leaves:
+            m = members[event]
+            _to_bound(a, a_lo, upper, status, m, x[first + event] > 0.0)
+            p = drop(R, members, p, offset, event)
+            if not progress:
+                barred[m] = True
+        else:
+            outcome, p = enter(
+                Q, Q_lo, y, upper, offset, a, a_lo, status, members, p, R, event,
+                rhs, rhs_lo, z, z_lo, work,
+            )  # fmt: skip
+            if outcome != DONE:
+                return outcome, beta, p, step + 1
+    return STUCK, beta, p, max_steps
+
+
+@njit(cache=True)
+def removal_paths(
+    Q, Q_lo, y, upper, root, offset,
+    a, a_lo, G, beta, status, members, p, R, mu, quadratic,
+    local, columns, columns_lo, diagonal, a_k, a_k_lo, y_k, G_k, mu_new, max_steps,
+):  # fmt: skip
+    """Follow the removal of each of several candidates, all from the same state.
+
+    Candidate c stands at position ``local[c]`` of the working set, or outside of it (-1); then
+    ``columns[c]`` holds its Gram column, ``diagonal[c]`` its own entry. ``quadratic`` is a'Qa.
+
+    Returns, for each: outcome, exact change of the dual value (the gain, if the rest agrees), steps,
+    beta, and the working set's a and G at the end; and members, p, R of the last candidate.
+    """
+    e = y.size
+    n = local.size
+    outcomes = np.zeros(n, dtype=np.int64)
+    gains = np.zeros(n)
+    steps = np.zeros(n, dtype=np.int64)
+    betas = np.zeros(n)
+    a_end, a_end_lo = np.empty((n, e)), np.zeros((n, e))
+    G_end = np.empty((n, e))
+    status_end = np.empty((n, e), dtype=np.int8)
+    members_c = members.copy()
+    q = p + (1 if offset else 0)
+    R_c = np.empty_like(R)
+    p_c = p
+    drift, drift_lo = np.empty(e), np.zeros(e)
+    for c in range(n):
+        a_c, lo_c, G_c, status_c = a_end[c], a_end_lo[c], G_end[c], status_end[c]
+        for i in range(e):
+            a_c[i], lo_c[i], G_c[i], status_c[i] = a[i], a_lo[i], G[i], status[i]
+        for i in range(p):
+            members_c[i] = members[i]
+        for i in range(q):
+            for j in range(q):
+                R_c[i, j] = R[i, j]
+        p_c = p
+        k = local[c]
+        dmu = mu_new[c] - mu
+        if k >= 0:
+            if status_c[k] == FREE:
+                for r in range(p):
+                    if members_c[r] == k:
+                        p_c = drop(R_c, members_c, p_c, offset, r)
+                        break
+            status_c[k] = OUT
+            a_c[k] = 0.0
+            lo_c[k] = 0.0
+        for i in range(e):
+            if Q_lo is not None:
+                if k >= 0:
+                    hi, lo = multiply(Q[k, i], Q_lo[k, i], -a_k[c], -a_k_lo[c])
+                else:
+                    hi, lo = multiply(columns[c, i], columns_lo[c, i], -a_k[c], -a_k_lo[c])
+                drift[i], drift_lo[i] = add(hi, lo, -dmu, 0.0)
+            elif k >= 0:
+                drift[i] = -Q[k, i] * a_k[c] - dmu
+            else:
+                drift[i] = -columns[c, i] * a_k[c] - dmu
+        outcomes[c], betas[c], p_c, steps[c] = follow(
+            Q, Q_lo, y, upper, root, offset,
+            a_c, lo_c, G_c, beta, status_c, members_c, p_c, R_c,
+            drift, drift_lo, y_k[c] * a_k[c], y_k[c] * a_k_lo[c], max_steps,
+        )  # fmt: skip
+
+        linear, first_order, second_order = 0.0, 0.0, 0.0
+        cross = 0.0
+        for i in range(e):
+            d = a_c[i] - a[i]
+            if Q_lo is not None:
+                d += lo_c[i] - a_lo[i]
+            if d != 0.0:
+                image = G[i] - y[i] * beta + mu
+                linear += d
+                first_order += d * image
+                second_order += d * ((G_c[i] - y[i] * betas[c] + mu_new[c]) - image)
+                if k < 0:
+                    cross += d * columns[c, i]
+        if k < 0:
+            linear -= a_k[c]
+            first_order -= a_k[c] * (G_k[c] - y_k[c] * beta + mu)
+            second_order -= a_k[c] * (cross - diagonal[c] * a_k[c])
+        gains[c] = (
+            -linear
+            + (2.0 * first_order + second_order) / (2.0 * mu_new[c])
+            - quadratic * dmu / (2.0 * mu * mu_new[c])
+        )
+    return outcomes, gains, steps, betas, a_end, a_end_lo, G_end, status_end, members_c, p_c, R_c
+
+
+@njit(cache=True)
+def independent(Q, y, offset, candidates, members, R):
+    """Make members of the candidates, in order, passing over those that depend on earlier ones."""
+    size = R.shape[0]
+    rhs, rhs_lo, z = np.zeros(size), np.zeros(size), np.zeros(size)
+    first = 1 if offset else 0
+    p = 0
+    for j in candidates:
+        if p == members.size:
+            break
+        s = Q[j, j]
+        if p > 0:
+            _border(Q, None, members, p, y, offset, j, rhs, rhs_lo)
+            _inverse_times(R, p + first, rhs, z)
+            for i in range(p + first):
+                s -= rhs[i] * z[i]
+        if s > 1e-9 * Q[j, j] or (offset and p == 0):
+            p = _insert(R, members, p, offset, z, s, Q[j, j], y[j], j)
+    return p

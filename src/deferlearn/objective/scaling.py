@@ -1,0 +1,26 @@
+"""The one place that knows how lambda, mu and C belong together."""
+
+
+def mu_from_alpha(alpha: float, total_weight: float) -> float:
+    """``mu = 2 * alpha * m``: the weight of ``|w|^2 / 2`` against the sum of hinge losses.
+
+    The paper writes ``lambda * m * |w|^2``, with lambda our ``alpha`` and m the number of kept samples
+    (the sum of their weights). scikit-learn's C is ``1 / mu``, so it changes with every removal.
+
+    Examples
+    --------
+    >>> mu_from_alpha(0.5, 10)
+    10.0
+    """
+    return 2.0 * alpha * total_weight
+
+
+def c_from_alpha(alpha: float, total_weight: float) -> float:
+    """scikit-learn's C for the same problem.
+
+    Examples
+    --------
+    >>> c_from_alpha(0.5, 10)
+    0.1
+    """
+    return 1.0 / mu_from_alpha(alpha, total_weight)

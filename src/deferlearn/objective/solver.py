@@ -1,0 +1,322 @@
+"""Making a state exact: from any starting point, after a removal, and when rounding got in the way.
+
+Everything is a path of `path.follow`. A starting point that is not optimal is optimal for a problem
+with another linear term; the path takes that term back to the true one. So the same few lines
+solve from nothing, repair a small error, and take in samples from outside the working set, and the
+check at the end, on the gradient computed afresh over all samples, is a proof of optimality.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from deferlearn.kernels import Array, Index, LinearGram
+from deferlearn.objective import path
+from deferlearn.objective.path import DONE, FREE, LOW, OUT, UNBOUNDED, UP
+from deferlearn.objective.start import COLD_START_LIMIT, guess_start
+from deferlearn.objective.state import Problem, State, WorkingSet, nearest
+
+# A committed state misses its optimality conditions by no more than this, relative to their terms...
+RESIDUAL = 1e-10
+# ... and its primal and dual values agree to this, relative to max(1, F).
+GAP = 1e-10
+# Where rounding alone could reach this share of the gradient, doubles are not enough.
+ROUNDING = 2e-11
+# Bound samples in a working set beyond the free ones, as a multiple of these, and at least.
+EXTRA, LEAST_EXTRA = 2, 96
+# Violators taken in at once when the working set is not everything.
+MOST_VIOLATORS = 1024
+
+
+class NumericalError(RuntimeError):
+    """No state could be verified; nothing was changed."""
+
+
+class NotSeparableError(ValueError):
+    """A hard margin was asked for, but no hyperplane separates the classes."""
+
+
+@dataclass
+class Counters:
+    """What has been solved so far.
+
+    Attributes
+    ----------
+    n_exact : gains solved exactly by a path of their own
+    n_shared : gains settled by the one path on which nothing is removed
+    n_removed : removals committed
+    n_paths, n_steps : paths followed, and their breakpoints
+    n_repaired : states that missed their conditions after a path, and were repaired
+    n_resolved : states solved anew from nothing
+    n_precise : switches to double-double arithmetic
+    """
+
+    n_exact: int = 0
+    n_shared: int = 0
+    n_removed: int = 0
+    n_paths: int = 0
+    n_steps: int = 0
+    n_repaired: int = 0
+    n_resolved: int = 0
+    n_precise: int = 0
+
+
+def capacity(problem: Problem, size: int) -> int:
+    """The most samples that can be free at once."""
+    gram = problem.gram
+    return min(size, gram.n_features + 2) if isinstance(gram, LinearGram) else size
+
+
+def working_set(state: State, must: Index | None = None) -> WorkingSet:
+    """The usual working set of a state."""
+    extra = max(LEAST_EXTRA, EXTRA * len(state.members))
+    return WorkingSet(state.problem, nearest(state, extra, must), state.precise)
+
+
+def _buffers(state: State, ws: WorkingSet) -> tuple[Index, Array, int]:
+    cap = capacity(state.problem, len(ws.index))
+    p = len(state.members)
+    members = np.zeros(max(cap, p), dtype=np.int64)
+    members[:p] = ws.position[state.members]
+    R = np.empty((len(members) + 1, len(members) + 1))
+    q = len(state.R)
+    R[:q, :q] = state.R
+    return members, R, p
+
+
+def _scatter(
+    state: State, ws: WorkingSet, a: Array, a_lo: Array, status: Any, beta: float,
+    members: Index, p: int, R: Array,
+) -> None:  # fmt: skip
+    state.a[ws.index] = a
+    state.a_lo[ws.index] = a_lo
+    state.status[ws.index] = status
+    state.beta = float(beta)
+    state.members = ws.index[members[:p]]
+    q = p + 1 if state.problem.offset and p > 0 else p
+    state.R = R[:q, :q].copy()
+
+
+class Ends(NamedTuple):
+    """Where the paths of several candidates end; one row each. Members, p and R are the last one's."""
+
+    ks: Index
+    mu: Array
+    outcome: Index
+    gain: Array
+    steps: Index
+    beta: Array
+    a: Array
+    a_lo: Array
+    G: Array
+    status: Any
+    members: Index
+    p: int
+    R: Array
+
+
+def removal_ends(
+    state: State, ws: WorkingSet, ks: Index, counters: Counters, mu_new: Array | None = None
+) -> Ends:
+    """Follow the removal of each of ks; with ``mu_new`` a k of -1 removes nobody."""
+    problem = state.problem
+    members, R, p = _buffers(state, ws)
+    somebody = ks >= 0
+    a_k, a_k_lo = np.where(somebody, state.a[ks], 0.0), np.where(somebody, state.a_lo[ks], 0.0)
+    local = np.where(somebody, ws.position[ks], -1)
+    outside = somebody & (local < 0)
+    columns = np.zeros((len(ks), len(ws.index)) if (local < 0).any() else (1, 1))
+    columns_lo = np.zeros_like(columns)
+    if outside.any() and state.precise:
+        columns[outside], columns_lo[outside] = problem.gram.block_pair(ks[outside], ws.index)
+    elif outside.any():
+        columns[outside] = problem.gram.block(ks[outside], ws.index)
+    mu = state.mu_without(ks) if mu_new is None else mu_new
+    out = path.removal_paths(
+        ws.Q, ws.Q_lo, ws.y, ws.upper, ws.root, problem.offset,
+        state.a[ws.index], state.a_lo[ws.index], state.G[ws.index], state.beta,
+        state.status[ws.index], members, p, R, state.mu, state.quadratic,
+        local, columns, columns_lo, problem.gram.diagonal[ks], a_k, a_k_lo,
+        problem.y[ks], state.G[ks], mu, most_steps(ws),
+    )  # fmt: skip
+    ends = Ends(ks, mu, *out)
+    counters.n_paths += len(ks)
+    counters.n_steps += int(ends.steps.sum())
+    return ends
+
+
+def most_steps(ws: WorkingSet) -> int:
+    """Far more breakpoints than a path has, unless it cycles."""
+    return 500 + 20 * len(ws.index)
+
+
+def remove(state: State, ws: WorkingSet, k: int, counters: Counters) -> None:
+    """Take sample k out and bring the state to its new optimum. May leave it unusable if it raises."""
+    end = None
+    if not _trivial_without(state, k):
+        end = removal_ends(state, ws, np.array([k]), counters)
+    state.kept[k] = False
+    state.removed.append(k)
+    _take_out(state, k)
+    if end is not None and end.outcome[0] == DONE:
+        _scatter(
+            state, ws, end.a[0], end.a_lo[0], end.status[0], end.beta[0], end.members, end.p, end.R
+        )
+    else:
+        _free_to_bounds(state)
+    settle(state, counters)
+
+
+def _take_out(state: State, k: int) -> None:
+    state.a[k] = 0.0
+    state.a_lo[k] = 0.0
+    state.status[k] = OUT
+
+
+def _trivial_without(state: State, k: int) -> bool:
+    rest = state.kept.copy()
+    rest[k] = False
+    labels = state.problem.y[rest]
+    return not rest.any() or (state.problem.offset and bool((labels == labels[0]).all()))
+
+
+def _free_to_bounds(state: State) -> None:
+    """Give up the free set: each of its samples goes to the nearer bound."""
+    state.members, state.R = np.empty(0, dtype=np.int64), np.empty((0, 0))
+    for i in np.flatnonzero(state.status == FREE):
+        up = state.a[i] > state.problem.upper[i] / 2
+        state.a[i] = state.problem.upper[i] if up else 0.0
+        state.a_lo[i] = 0.0
+        state.status[i] = UP if up else LOW
+
+
+def is_settled(state: State) -> bool:
+    """Whether the state, whose gradient must be fresh, is optimal as far as we promise."""
+    balance = abs(state.imbalance()) <= 1e-12 * max(1.0, float(state.a.sum()))
+    return (
+        balance
+        and float(state.violations().max(initial=0.0)) <= RESIDUAL
+        and state.gap() <= GAP * (state.value if state.problem.hard else max(1.0, state.value))
+        and (state.precise or state.rounding() <= ROUNDING)
+    )
+
+
+def solve(state: State, counters: Counters) -> None:
+    """Solve the problem of a state that knows nothing yet."""
+    if len(state.problem.y) > COLD_START_LIMIT and not state.trivial:
+        guess_start(state)
+    settle(state, counters)
+    counters.n_repaired = 0  # a first solution repairs nothing
+
+
+def settle(state: State, counters: Counters) -> None:
+    """Bring a state to its exact optimum and prove it, whatever it takes; raise if nothing helps."""
+    if state.trivial:
+        state.make_trivial()
+        return
+    state.G = state.fresh_gradient()
+    if is_settled(state):
+        return
+    counters.n_repaired += 1
+    for precise in (False, True):
+        if state.precise and not precise:
+            continue
+        if precise and not state.precise:
+            state.precise = True
+            counters.n_precise += 1
+        for attempt in range(4):
+            rng = np.random.default_rng(attempt)
+            if attempt >= 2:
+                _restart(state)
+                counters.n_resolved += 1
+            if _approach(state, rng, 1e-3 if attempt == 1 else 0.0, counters):
+                return
+            if not precise and _too_coarse(state):
+                break
+    raise NumericalError(
+        f"No optimum could be verified for {int(state.kept.sum())} samples with alpha="
+        f"{state.problem.alpha * state.problem.gram.unit:g} (largest violation "
+        f"{state.violations().max():.1e}, duality gap {state.gap():.1e})."
+    )
+
+
+def _too_coarse(state: State) -> bool:
+    return state.rounding() > ROUNDING
+
+
+def _restart(state: State) -> None:
+    """Forget the solution."""
+    state.a[:] = 0.0
+    state.a_lo[:] = 0.0
+    state.status[state.kept] = LOW
+    state.members, state.R = np.empty(0, dtype=np.int64), np.empty((0, 0))
+    state.beta = 0.0
+    state.G = state.fresh_gradient()
+
+
+def _approach(state: State, rng: Any, spread: float, counters: Counters) -> bool:
+    """Follow paths from the present point to the optimum, taking in violators round by round."""
+    for _ in range(200):
+        violations = state.violations()
+        violators = np.flatnonzero(violations > RESIDUAL / 10)
+        if len(violators) > MOST_VIOLATORS:
+            worst = np.argpartition(-violations[violators], MOST_VIOLATORS)[:MOST_VIOLATORS]
+            violators = violators[worst]
+        ws = working_set(state, violators)
+        outcome = _homotopy(state, ws, rng, spread, counters)
+        if outcome == UNBOUNDED:
+            raise NotSeparableError(
+                "margin='hard' needs classes that a hyperplane separates"
+                + ("" if state.problem.offset else " through the origin (fit_intercept=False)")
+                + ", and these are not separable; use margin='soft'."
+            )
+        state.G = state.fresh_gradient()
+        if outcome != DONE:
+            return False
+        if is_settled(state):
+            return True
+        before = violators
+        violators = np.flatnonzero(state.violations() > RESIDUAL / 10)
+        if ws.whole or np.isin(violators, before).all():
+            # One more round only polishes what rounding left; after that it is another method's turn.
+            if _homotopy(state, working_set(state, violators), rng, 0.0, counters) != DONE:
+                state.G = state.fresh_gradient()
+                return False
+            state.G = state.fresh_gradient()
+            return is_settled(state)
+    return False
+
+
+def _homotopy(state: State, ws: WorkingSet, rng: Any, spread: float, counters: Counters) -> int:
+    """Follow the path from this point, taken as optimal for a shifted problem, to the true one."""
+    problem, index = state.problem, ws.index
+    if not ws.covers(state.members):
+        raise AssertionError("a working set must hold the free samples")
+    members, R, p = _buffers(state, ws)
+    a, a_lo = state.a[index], state.a_lo[index]
+    status = state.status[index]
+    actual = state.G[index]
+    low, up = status == LOW, status == UP
+    error = np.where(low, -actual, np.where(up, actual, np.abs(actual)))  # > 0: condition missed
+    error[status == OUT] = 0.0
+    # A random distance from zero, so that no two samples meet it at once: ties are what can cycle.
+    near = max(float(error.max(initial=0.0)), spread * state.mu)
+    noise = rng.uniform(0.1, 1.0, len(index)) * near
+    shaken = error >= -spread * state.mu
+    start = actual.copy()
+    start[status == FREE] = 0.0
+    start[low & shaken] = (np.maximum(actual, 0.0) + noise)[low & shaken]
+    start[up & shaken] = (np.minimum(actual, 0.0) - noise)[up & shaken]
+    drift = actual - start
+    outcome, beta, p, steps = path.follow(
+        ws.Q, ws.Q_lo, ws.y, ws.upper, ws.root, problem.offset,
+        a, a_lo, start, state.beta, status, members, p, R,
+        drift, np.zeros(len(index)), -state.imbalance(), 0.0, most_steps(ws),
+    )  # fmt: skip
+    counters.n_paths += 1
+    counters.n_steps += int(steps)
+    _scatter(state, ws, a, a_lo, status, beta, members, p, R)
+    return int(outcome)

@@ -1,0 +1,148 @@
+import hashlib
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.utils import Bunch
+
+from deferlearn.datasets import (
+    _retina,
+    fetch_aptos,
+    fetch_messidor,
+    fetch_stare,
+    published_split,
+)
+from deferlearn.datasets._files import RemoteFile
+
+# fetcher, rows, threshold, alpha; on the published test part: rows, wrong human answers, F1.
+REAL = [
+    (fetch_messidor, 400, 1.5, 0.03, 160, 24, 0.871),
+    (fetch_stare, 373, 0.5, 0.5, 148, 21, 0.788),
+    (fetch_aptos, 705, 1.8, 0.6, 280, 51, 0.824),
+]
+IDS = ["messidor", "stare", "aptos"]
+
+
+@pytest.mark.parametrize(
+    ("fetch", "n", "threshold", "alpha", "n_test", "wrong", "f1"), REAL, ids=IDS
+)
+def test_real_files(authors_data, fetch, n, threshold, alpha, n_test, wrong, f1):
+    bunch = fetch(data_home=authors_data, download_if_missing=False)
+    assert bunch.data.shape == (n, 50)
+    assert bunch.data.dtype == np.float64
+    np.testing.assert_array_equal(bunch.target, np.where(bunch.grades > threshold, 1, -1))
+    assert bunch.target.dtype.kind == bunch.human_labels.dtype.kind == "i"
+    assert set(bunch.target) == set(bunch.human_labels) == {-1, 1}
+    assert bunch.human_loss.shape == (n,)
+    assert bunch.human_loss.min() >= 0
+    assert np.abs(bunch.human_scores).max() <= 1
+    assert set(bunch.human_prob) == {0.0, 1.0}
+    assert bunch.alpha == alpha
+    assert str(alpha) in bunch.DESCR
+
+    train, test = published_split(bunch)
+    assert len(test) == n_test
+    np.testing.assert_array_equal(np.concatenate([test, train]), np.arange(n))
+    truth, answer = bunch.target[test], bunch.human_labels[test]
+    assert np.sum(answer != truth) == wrong
+    hits = np.sum((answer == 1) & (truth == 1))
+    assert 2 * hits / (np.sum(answer == 1) + np.sum(truth == 1)) == pytest.approx(f1, abs=5e-4)
+
+
+@pytest.mark.parametrize("fetch", [fetch_messidor, fetch_stare, fetch_aptos], ids=IDS)
+def test_what_the_description_says_of_the_readers(authors_data, fetch):
+    bunch = fetch(data_home=authors_data)
+    agreed = bunch.human_prob == 0
+    sign = np.where(bunch.human_scores > 0, 1, -1)
+    np.testing.assert_array_equal(sign[agreed], bunch.human_labels[agreed])
+    assert (sign[~agreed] != bunch.human_labels[~agreed]).any()
+
+
+def test_variable_names_the_folder(authors_data):
+    X, y = fetch_stare(return_X_y=True, download_if_missing=False)
+    assert X.shape == (373, 50)
+    assert y.shape == (373,)
+
+
+def test_aptos_has_the_quirks_that_its_description_tells(authors_data):
+    X = fetch_aptos(data_home=authors_data).data
+    norms = np.sort((X**2).sum(axis=1))
+    assert len(X) - len(np.unique(X, axis=0)) == 4
+    assert norms[-1] == pytest.approx(56_596, abs=1)
+    assert np.median(norms) == pytest.approx(343, abs=1)
+
+
+@pytest.mark.parametrize("n", [0, 9, 10, 19, 100])
+def test_published_split_covers_every_row_once(n):
+    train, test = published_split(Bunch(target=np.ones(n)))
+    assert len(test) == 4 * (n // 10)
+    assert sorted([*train, *test]) == list(range(n))
+
+
+def contents():
+    return {
+        "X": np.arange(6, dtype=np.float32).reshape(3, 2),
+        "Y": np.array([0, 2, 3]),
+        "c": {"1": np.array([0.5, 0.0, 1.0])},
+        "h": {"1": np.array([-1.0, 0.5, 1.0])},
+        "y_h": {"1": np.array([-1, 1, 1])},
+        "Pr_H": {"1": np.array([0.0, 1.0, 0.0])},
+    }
+
+
+@pytest.fixture
+def fetch_made(monkeypatch, tmp_path):
+    """Messidor's fetcher, reading a file made of given contents with the right checksum."""
+
+    def fetch(content, **options):
+        if not isinstance(content, bytes):
+            content = pickle.dumps(content, protocol=4)
+        file = RemoteFile("made.pkl", hashlib.sha256(content).hexdigest())
+        (tmp_path / file.name).write_bytes(content)
+        monkeypatch.setattr(_retina, "_MESSIDOR", replace(_retina._MESSIDOR, file=file))
+        return fetch_messidor(data_home=tmp_path, download_if_missing=False, **options)
+
+    return fetch
+
+
+def test_made_file(fetch_made):
+    bunch = fetch_made(contents())
+    assert bunch.data.dtype == np.float64
+    assert bunch.target.tolist() == [-1, 1, 1]
+    assert bunch.human_labels.tolist() == [-1, 1, 1]
+    assert bunch.human_loss.tolist() == [0.5, 0.0, 1.0]
+    X, y = fetch_made(contents(), return_X_y=True)
+    np.testing.assert_array_equal(X, bunch.data)
+    np.testing.assert_array_equal(y, bunch.target)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "where"),
+    [
+        ("X", np.arange(3.0), r"\['X'\]"),
+        ("X", {"1": np.eye(3)}, r"\['X'\]"),
+        ("Y", np.arange(2), r"\['Y'\]"),
+        ("Y", np.array([0.0, np.nan, 1.0]), r"\['Y'\]"),
+        ("c", np.arange(3.0), r"\['c'\]\['1'\]"),
+        ("c", {"2": np.arange(3.0)}, r"\['c'\]\['1'\]"),
+        ("h", {"1": np.array(["a", "b", "c"])}, r"\['h'\]\['1'\]"),
+        ("y_h", {"1": np.ones((3, 1))}, r"\['y_h'\]\['1'\]"),
+    ],
+)
+def test_wrong_structure_is_named(fetch_made, key, value, where):
+    with pytest.raises(ValueError, match=f"right shape at {where}"):
+        fetch_made(contents() | {key: value})
+
+
+@pytest.mark.parametrize("key", list(contents()))
+def test_missing_field_is_named(fetch_made, key):
+    content = contents()
+    del content[key]
+    with pytest.raises(ValueError, match=f"right shape at .*{key}"):
+        fetch_made(content)
+
+
+def test_not_a_pickle_at_all(fetch_made):
+    with pytest.raises(ValueError, match="not a pickle of plain numpy arrays"):
+        fetch_made(b"hello")

@@ -1,0 +1,90 @@
+"""Exact gains against witness refits, and the paper's monotonicity (issue 2, point 3)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from checks import VALUE_TOLERANCE, reference_value, report
+from problems import FULL, Problem, chunks, problem
+
+REFITS = 3  # witness refits a problem
+
+
+def started(seed: int) -> tuple[Problem, object, np.random.Generator]:
+    """An objective from which up to a third has been removed: no special initial state."""
+    p, rng = problem(seed), np.random.default_rng(seed)
+    objective = p.objective()
+    for k in rng.permutation(p.n)[: rng.integers(0, p.n // 3 + 1)]:
+        objective.remove(k)
+    return p, objective, rng
+
+
+@pytest.mark.parametrize("seeds", chunks(60_000, 2_800 if FULL else 280, 28), ids=str)
+def test_gains_equal_refits(seeds: range) -> None:
+    faults = []
+    for seed in seeds:
+        p, objective, rng = started(seed)
+        kept = np.asarray(objective.kept).copy()
+        total = reference_value(p, kept)
+        rows = np.flatnonzero(kept)
+        for k in rng.choice(rows, size=min(REFITS, len(rows)), replace=False):
+            without = kept.copy()
+            without[k] = False
+            refit = total - reference_value(p, without)
+            gain = float(objective.gain(k))
+            # A difference of two values, each with its tolerance.
+            if not abs(gain - refit) <= 2 * VALUE_TOLERANCE * p.size(total):
+                faults.append(f"{p.name}: gain({k}) = {gain!r}, refits {refit!r}")
+    assert not faults, report(faults)
+
+
+@pytest.mark.parametrize("seeds", chunks(70_000, 2_800 if FULL else 280, 70), ids=str)
+def test_gains_of_all_samples(seeds: range) -> None:
+    """One call or many, the same numbers; none negative; none above F; the state is untouched."""
+    faults = []
+    for seed in seeds:
+        p, objective, rng = started(seed)
+        ks = rng.permutation(np.flatnonzero(objective.kept))
+        value, dual = objective.value, objective.dual.copy()
+        gains = np.asarray(objective.gains(ks))
+        slack = VALUE_TOLERANCE * p.size(value)
+        if gains.shape != ks.shape or not np.isfinite(gains).all():
+            faults.append(f"{p.name}: gains of shape {gains.shape}, or not finite")
+            continue
+        # F(A\\k) is between 0 and F(A).
+        if not (gains >= -slack).all() or not (gains <= value + slack).all():
+            faults.append(f"{p.name}: gains from {gains.min()!r} to {gains.max()!r}, F = {value!r}")
+        single = np.array([objective.gain(k) for k in ks[:5]])
+        if not (np.abs(single - gains[:5]) <= slack).all():
+            faults.append(f"{p.name}: gains {gains[:5]} but one by one {single}")
+        if objective.value != value or (objective.dual != dual).any():
+            faults.append(f"{p.name}: asking for gains changed the state")
+        faults += hard_margin_faults(p, objective, ks, gains)
+    assert not faults, report(faults)
+
+
+def hard_margin_faults(p: Problem, objective: object, ks: np.ndarray, gains: np.ndarray) -> list:
+    """Appendix: a sample without a multiplier leaves w alone, and its gain is its share of F."""
+    if not p.hard:
+        return []
+    u = np.ones(p.n) if p.params["weights"] is None else p.params["weights"]
+    share = objective.value * u[ks] / u[objective.kept].sum()
+    idle = objective.dual[ks] == 0
+    worst = np.abs(gains - share)[idle].max(initial=0.0)
+    return [] if worst <= 1e-9 * p.size(objective.value) else [f"{p.name}: {worst:.1e} off F u/m"]
+
+
+def test_no_samples_no_gains() -> None:
+    objective = problem(0).objective()
+    assert np.asarray(objective.gains([])).shape == (0,)
+    lower, upper = objective.gain_bounds([])
+    assert np.asarray(lower).shape == np.asarray(upper).shape == (0,)
+
+
+def test_counters_count() -> None:
+    objective = problem(0).objective()
+    before = repr(objective.counters)
+    objective.gains(np.flatnonzero(objective.kept))
+    objective.remove(int(np.flatnonzero(objective.dual)[0]))
+    assert repr(objective.counters) != before
