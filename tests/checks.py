@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
+import pytest
 
-from problems import Problem
+from problems import Problem, problem
 from witness import OWN_GAP
 
 VALUE_TOLERANCE = 1e-9  # |F - F_witness|, relative to Problem.size
@@ -51,7 +53,8 @@ def state_faults(problem: Problem, objective: Any) -> list[str]:
     if kept.shape != (problem.n,) or a.shape != (problem.n,):
         faults.append(f"shapes {kept.shape}, {a.shape}")
     if not ((a >= 0) & (a <= upper)).all():
-        faults.append("dual variables outside of their box")
+        beyond = max(-a.min(), (a - upper).max())
+        faults.append(f"dual variables outside of their box by {beyond:.1e}")
     if a[~kept].any():
         faults.append("dual variables of removed samples are not zero")
     # D(a) is off by b y.a: this keeps that below 1e-10 for offsets up to 100.
@@ -62,7 +65,22 @@ def state_faults(problem: Problem, objective: Any) -> list[str]:
     return [f"{problem.name}: {fault}{where}" for fault in faults]
 
 
-def report(faults: list[str]) -> str:
-    """A message that stays readable when much is broken."""
-    more = f"\n... and {len(faults) - 20} more" if len(faults) > 20 else ""
-    return f"{len(faults)} faults:\n" + "\n".join(faults[:20]) + more
+def check_seeds(
+    seeds: Iterable[int], check: Callable[[Problem, np.random.Generator], list]
+) -> None:
+    """Run a check on every seed and fail once, naming all that went wrong, errors included."""
+    faults: list[str] = []
+    for seed in seeds:
+        p = problem(seed)
+        try:
+            faults += check(p, np.random.default_rng(seed))
+        except Exception as error:
+            faults.append(f"{p.name}: {type(error).__name__}: {error}")
+    fail_with(faults)
+
+
+def fail_with(faults: list[str]) -> None:
+    """Fail if there are faults, with a message that stays readable when much is broken."""
+    if faults:
+        more = f"\n... and {len(faults) - 20} more" if len(faults) > 20 else ""
+        pytest.fail(f"{len(faults)} faults:\n" + "\n".join(faults[:20]) + more, pytrace=False)

@@ -185,7 +185,17 @@ def kernel_function(
 ) -> Callable[[Any, Any], Array]:
     """``(A, B) -> K(A, B)`` for a name or a callable."""
     if callable(kernel):
-        return lambda A, B: np.asarray(kernel(A, B), dtype=np.float64)
+
+        def evaluate(A: Any, B: Any) -> Array:
+            K = np.asarray(kernel(A, B), dtype=np.float64)
+            if K.shape != (A.shape[0], B.shape[0]):
+                raise ValueError(
+                    f"kernel={kernel!r} returned shape {K.shape} for {A.shape[0]} and "
+                    f"{B.shape[0]} rows; it must return ({A.shape[0]}, {B.shape[0]})."
+                )
+            return K
+
+        return evaluate
     if kernel == "poly":
         return lambda A, B: polynomial_kernel(A, B, degree=degree, gamma=gamma, coef0=coef0)
     if kernel == "rbf":

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from checks import report, state_faults, value_faults
+from checks import fail_with, state_faults, value_faults
 from problems import FULL, Problem, small_problems, small_separable_problems
 
 # The same examples every time in `make test`; new ones whenever everything is run.
@@ -31,7 +31,7 @@ def remove_all(p: Problem, seed: int) -> None:
             faults.append(f"gain({k}) = {gain!r}, but F fell by {before - objective.value!r}")
         if not gain >= -1e-9 * p.size(before):
             faults.append(f"gain({k}) = {gain!r} is negative")
-    assert not faults, report(faults)
+    fail_with(faults)
 
 
 @given(small_problems(), seeds)

@@ -23,6 +23,11 @@ def changed(array: np.ndarray, where: Any, value: float) -> np.ndarray:
     return out
 
 
+def all_of(words: list[str]) -> str:
+    """A pattern for a message that holds all of the words, in any order and case."""
+    return "(?is)" + "".join(f"(?=.*(?:{word}))" for word in words)
+
+
 def build(X_: Any = X, y: Any = Y, **params: Any) -> SVMObjective:
     return SVMObjective(X_, y, **params)
 
@@ -100,10 +105,8 @@ BAD: list[tuple[str, Callable[[], Any], list[str]]] = [
 
 @pytest.mark.parametrize(("provoke", "words"), [b[1:] for b in BAD], ids=[b[0] for b in BAD])
 def test_bad_input_is_named(provoke: Callable[[], Any], words: list[str]) -> None:
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises(ValueError, match=all_of(words)):
         provoke()
-    for word in words:
-        assert caught.match(f"(?i){word}")
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
@@ -129,7 +132,7 @@ def test_bad_index_leaves_the_state_alone(k: int, call: str, kernel: str) -> Non
     objective.remove(2)
     before = (objective.value, objective.intercept, objective.kept.copy(), objective.dual.copy())
     method: Callable[[Any], Any] = getattr(objective, call)
-    with pytest.raises(ValueError, match=rf"{k}\b.*(removed|range)|(removed|range).*{k}\b"):
+    with pytest.raises(ValueError, match=all_of([rf"{k}\b", "removed|range|exist"])):
         method([0, k] if call in ("gains", "gain_bounds") else k)
     assert (objective.value, objective.intercept) == before[:2]
     np.testing.assert_array_equal(objective.kept, before[2])
@@ -170,7 +173,5 @@ def test_arrays_of_the_caller_are_left_alone() -> None:
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_bad_new_rows(new: np.ndarray, words: list[str], kernel: str) -> None:
     objective = build(kernel=kernel)
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises(ValueError, match=all_of(words)):
         objective.decision_function(new)
-    for word in words:
-        assert caught.match(f"(?i){word}")

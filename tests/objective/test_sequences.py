@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from checks import FRESH_TOLERANCE, reference_value, report, state_faults, value_faults
+from checks import (
+    FRESH_TOLERANCE,
+    check_seeds,
+    fail_with,
+    reference_value,
+    state_faults,
+    value_faults,
+)
 from problems import FULL, Problem, chunks, problem
 
 # A fresh solve and a witness cost more than a removal: so many times in each sequence.
@@ -20,7 +27,7 @@ COMPARISONS = 4
 DECISION_TOLERANCE = 1e-7
 
 
-def remove_all(p: Problem, rng: np.random.Generator, comparisons: int) -> list[str]:
+def remove_all(p: Problem, rng: np.random.Generator, comparisons: int = COMPARISONS) -> list[str]:
     objective, faults = p.objective(), []
     order = rng.permutation(p.n)
     compared = set(rng.choice(p.n, size=min(comparisons, p.n), replace=False)) | {p.n - 2}
@@ -60,28 +67,25 @@ def fresh_faults(p: Problem, objective: Any) -> list[str]:
     return faults
 
 
-@pytest.mark.parametrize("seeds", chunks(30_000, 2_800 if FULL else 280, 28), ids=str)
+@pytest.mark.parametrize("seeds", chunks(30_000, 2_800 if FULL else 560, 28), ids=str)
 def test_removals_to_the_last_sample(seeds: range) -> None:
-    faults = []
-    for seed in seeds:
-        faults += remove_all(problem(seed), np.random.default_rng(seed), COMPARISONS)
-    assert not faults, report(faults)
+    check_seeds(seeds, remove_all)
 
 
-@pytest.mark.parametrize("seeds", chunks(40_000, 280 if FULL else 56, 28), ids=str)
+@pytest.mark.parametrize("seeds", chunks(40_000, 2_800 if FULL else 280, 28), ids=str)
 def test_order_of_removal_does_not_matter(seeds: range) -> None:
-    faults = []
-    for seed in seeds:
-        p, rng = problem(seed), np.random.default_rng(seed)
+    def check(p: Problem, rng: np.random.Generator) -> list[str]:
         gone = rng.permutation(p.n)[: p.n // 2]
         one, other = p.objective(), p.objective()
         for k in gone:
             one.remove(k)
         for k in gone[::-1]:
             other.remove(k)
-        if not abs(one.value - other.value) <= FRESH_TOLERANCE * p.size(one.value):
-            faults.append(f"{p.name}: {one.value!r} or {other.value!r} by the order")
-    assert not faults, report(faults)
+        if abs(one.value - other.value) <= FRESH_TOLERANCE * p.size(one.value):
+            return []
+        return [f"{p.name}: {one.value!r} or {other.value!r} by the order"]
+
+    check_seeds(seeds, check)
 
 
 @pytest.mark.parametrize("seed", range(50_000, 50_014))
@@ -122,8 +126,7 @@ def test_medical_training_sets(name: str, variant: str) -> None:
     p = medical(name, variant)
     rng = np.random.default_rng(0)
     # The witness takes most of a second here.
-    faults = remove_all(p, rng, COMPARISONS if FULL else 2)
-    assert not faults, report(faults)
+    fail_with(remove_all(p, rng, COMPARISONS if FULL else 2))
 
 
 @pytest.mark.parametrize("name", ["messidor", "stare", "aptos"])

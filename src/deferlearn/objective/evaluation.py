@@ -8,13 +8,12 @@ from numpy.typing import NDArray
 from deferlearn.kernels import Array, Index
 from deferlearn.objective import solver
 from deferlearn.objective.path import DONE
+from deferlearn.objective.scaling import mu_from_alpha
 from deferlearn.objective.solver import GAP, Counters, Ends
 from deferlearn.objective.state import State, WorkingSet
 
 # Numbers of an (n_candidates, n_samples) matrix that may exist at once.
 CHUNK_ENTRIES = 2**22
-# Distinct weights for which the path with nobody removed is followed.
-MOST_SHARED = 8
 
 
 def exact_gains(state: State, ws: WorkingSet, ks: Index, counters: Counters) -> Array:
@@ -31,7 +30,7 @@ def exact_gains(state: State, ws: WorkingSet, ks: Index, counters: Counters) -> 
     counters.n_shared += int(settled.sum())
     todo &= ~settled
     open_ = np.flatnonzero(todo)
-    size = max(1, CHUNK_ENTRIES // len(state.kept))
+    size = _at_once(state)
     for start in range(0, len(open_), size):
         part = open_[start : start + size]
         out[part] = _removal_gains(state, ws, ks[part], counters)
@@ -45,25 +44,32 @@ def shared_gains(
     """``F(A) - F0``, F0 the optimum for the smaller m with nobody removed.
 
     A lower bound of every gain (removing a sample cannot raise F), and the gain itself wherever the
-    dual variable of k is zero at that optimum. Returns where it is exact, and the numbers
-    (zero where no path was followed).
+    dual variable of k is zero at that optimum. One path serves all samples of one weight. Returns
+    where the number is exact, and the numbers (zero for weights that no idle sample has).
     """
     exact = np.zeros(len(ks), dtype=bool)
     gains = np.zeros(len(ks))
-    weights = state.problem.weight[ks]
-    for weight in np.unique(weights[state.a[ks] == 0.0])[:MOST_SHARED]:
-        same = weights == weight
-        mu = float(state.mu_without(ks[same][:1])[0])
-        if mu <= 0.0:
-            continue
-        ends = solver.removal_ends(state, ws, np.array([-1]), counters, np.array([mu]))
-        if not _optimal(state, ws, ends)[0]:
-            continue
-        gains[same] = max(0.0, float(ends.gain[0]))
-        a = state.a.copy()
-        a[ws.index] = ends.a[0]
-        exact |= same & (a[ks] == 0.0)
+    weights, group = np.unique(state.problem.weight[ks], return_inverse=True)
+    mu = mu_from_alpha(state.problem.alpha, state.total_weight - weights)
+    wanted = np.bincount(group, state.a[ks] == 0.0, len(weights)) > 0
+    wanted = np.flatnonzero(wanted & (mu > 0.0))
+    size = _at_once(state)
+    for start in range(0, len(wanted), size):
+        part = wanted[start : start + size]
+        ends = solver.removal_ends(state, ws, np.full(len(part), -1), counters, mu[part])
+        good = _optimal(state, ws, ends)
+        for row in np.flatnonzero(good):
+            same = group == part[row]
+            gains[same] = max(0.0, float(ends.gain[row]))
+            a = state.a.copy()
+            a[ws.index] = ends.a[row]
+            exact |= same & (a[ks] == 0.0)
     return exact, gains
+
+
+def _at_once(state: State) -> int:
+    """Candidates whose matrices over all samples may exist at once."""
+    return max(1, CHUNK_ENTRIES // len(state.kept))
 
 
 def leaves_nothing(state: State, ks: Index) -> NDArray[np.bool_]:

@@ -239,10 +239,16 @@ def drop(R, members, p, offset, r):
         members[r], members[p - 1] = members[p - 1], members[r]
     if p > 1 or not offset:
         pivot = R[last, last]
+        if pivot == 0.0:
+            return p - 1  # R is spoilt; the check of the next slopes finds it and rebuilds it
         for i in range(last):
             w = R[i, last] / pivot
             for k in range(last):
                 R[i, k] -= w * R[last, k]
+    if offset and p == 2:  # one member left: it can move only if the balance asks for it, exactly
+        R[0, 1] = 1.0 if R[0, 1] > 0.0 else -1.0
+        R[1, 0] = R[0, 1]
+        R[1, 1] = 0.0
     return p - 1
 
 
@@ -256,7 +262,8 @@ def _rest_of_step(a, a_lo, d, d_lo, step, bound):
     v_hi, v_lo = multiply(d, d_lo, step, 0.0)
     hi, lo = add(a, a_lo, v_hi, v_lo)
     hi, lo = add(hi, lo, -bound, 0.0)
-    return -(hi + lo) / d
+    rest = -(hi + lo) / d
+    return rest if abs(rest) < 1e-12 else 0.0  # more than rounding: d itself is none
 
 
 @njit(cache=True)
@@ -268,36 +275,41 @@ def _to_bound(a, a_lo, upper, status, i, at_upper):
 
 @njit(cache=True)
 def enter(
-    Q, Q_lo, y, upper, offset, a, a_lo, status, members, p, R, j, rhs, rhs_lo, z, z_lo, work,
+    Q, Q_lo, y, upper, offset, a, a_lo, G, beta, status, members, p, R, j,
+    rhs, rhs_lo, z, z_lo, work,
 ):  # fmt: skip
     """Let sample j become free, or trade it against a member if it depends on them.
 
-    Returns the outcome and the new number of members.
+    Returns the outcome, beta and the new number of members.
     """
     first = 1 if offset else 0
-    if p == members.size:
-        return STUCK, p
     if offset and p == 0:
         status[j] = FREE
-        return DONE, _insert(R, members, p, offset, z, 1.0, Q[j, j], y[j], j)
+        return DONE, beta, _insert(R, members, p, offset, z, 1.0, Q[j, j], y[j], j)
     _border(Q, Q_lo, members, p, y, offset, j, rhs, rhs_lo)
     if not _solve(Q, Q_lo, members, p, y, offset, R, rhs, rhs_lo, z, z_lo, work):
-        return STUCK, p
-    s = Q[j, j]
+        return STUCK, beta, p
+    s, size = Q[j, j], Q[j, j]
+    if offset:  # with a border even a zero row of Q is compared with what the members' rows left in R
+        for i in range(p):
+            size = max(size, Q[members[i], members[i]])
     if Q_lo is None:
         for i in range(p + first):
             s -= rhs[i] * z[i]
+            size += abs(rhs[i] * z[i])
     else:
         lo = Q_lo[j, j]
         for i in range(p + first):
             v_hi, v_lo = multiply(rhs[i], rhs_lo[i], z[i], z_lo[i])
             s, lo = add(s, lo, -v_hi, -v_lo)
-    if s > _DEPENDENT * Q[j, j]:
+            size += abs(v_hi)
+    # A full house means the rank of the feature space is reached: j depends, whatever rounding says.
+    if s > _DEPENDENT * size and p < members.size:
         status[j] = FREE
-        return DONE, _insert(R, members, p, offset, z, s, Q[j, j], y[j], j)
+        return DONE, beta, _insert(R, members, p, offset, z, s, Q[j, j], y[j], j)
 
     # j's image lies in the span of the members': moving a_j and, against it, theirs changes neither
-    # w nor G. Go that way until someone meets a bound.
+    # w nor G, but for rounding. Go that way until someone meets a bound.
     sign = 1.0 if status[j] == LOW else -1.0
     largest = 0.0
     for i in range(p):
@@ -307,15 +319,15 @@ def enter(
         d = -sign * z[first + i]
         m = members[i]
         if d < -1e-9 * largest:
-            room = a[m] / -d
+            room = (a[m] + a_lo[m]) / -d
         elif d > 1e-9 * largest:
-            room = (upper[m] - a[m]) / d
+            room = ((upper[m] - a[m]) - a_lo[m]) / d
         else:
             continue
         if room < reach:
             best, reach = i, room
     if reach == np.inf:
-        return UNBOUNDED, p
+        return UNBOUNDED, beta, p
     reach_lo = 0.0
     if Q_lo is not None and best < p:
         m = members[best]
@@ -327,20 +339,39 @@ def enter(
         m = members[i]
         v_hi, v_lo = multiply(z[first + i], z_lo[first + i], -sign * reach, -sign * reach_lo)
         a[m], a_lo[m] = add(a[m], a_lo[m], v_hi, v_lo)
+    # Dependent to rounding only: the little that G moves belongs to it.
+    if offset:
+        beta -= sign * reach * z[0]
+    for i in range(y.size):
+        moved, lo = Q[j, i], 0.0
+        if Q_lo is None:
+            if offset:
+                moved -= y[i] * z[0]
+            for r in range(p):
+                moved -= Q[members[r], i] * z[first + r]
+        else:
+            lo = Q_lo[j, i]
+            if offset:
+                moved, lo = add(moved, lo, -y[i] * z[0], -y[i] * z_lo[0])
+            for r in range(p):
+                m = members[r]
+                v_hi, v_lo = multiply(Q[m, i], Q_lo[m, i], z[first + r], z_lo[first + r])
+                moved, lo = add(moved, lo, -v_hi, -v_lo)
+        G[i] += sign * reach * (moved + lo)
     if best == p:
         _to_bound(a, a_lo, upper, status, j, status[j] == LOW)
-        return DONE, p
+        return DONE, beta, p
     a[j], a_lo[j] = add(a[j], a_lo[j], sign * reach, sign * reach_lo)
     leaving = members[best]
     _to_bound(a, a_lo, upper, status, leaving, -sign * z[first + best] > 0)
     p = drop(R, members, p, offset, best)
     status[j] = FREE
     if offset and p == 0:
-        return DONE, _insert(R, members, p, offset, z, 1.0, Q[j, j], y[j], j)
+        return DONE, beta, _insert(R, members, p, offset, z, 1.0, Q[j, j], y[j], j)
     members[p] = j
     p += 1
     # The trade's pivot can be small: start from scratch.
-    return (DONE if _rebuild(Q, members, p, y, offset, R) else STUCK), p
+    return (DONE if _rebuild(Q, members, p, y, offset, R) else STUCK), beta, p
 
 
 @njit(cache=True)
@@ -404,9 +435,10 @@ def follow(
             if not _solve(Q, Q_lo, members, p, y, offset, R, rhs, rhs_lo, x, x_lo, work):
                 return STUCK, beta, p, step
             _slopes(Q, Q_lo, members, p, y, offset, x, x_lo, drift, drift_lo, slope)
-        moved = 0.0
+        moved, fastest = 0.0, 0.0
         for i in range(p):
             moved += root[members[i]] * abs(x[first + i])
+            fastest = max(fastest, abs(x[first + i]))
         dbeta = abs(x[0]) if offset else 0.0
 
         if Q_lo is None and p > 0:  # the members' slopes vanish, or R needs help
@@ -436,17 +468,19 @@ def follow(
                 _slopes(Q, Q_lo, members, p, y, offset, x, x_lo, drift, drift_lo, slope)
 
         # The first event.
-        dt, weight, event, leaves = left, 0.0, e, False  # e: none
+        dt, weight, event, leaves = max(left, 0.0), 0.0, e, False  # e: none
         for i in range(p):
             m = members[i]
             d = x[first + i]
             if d < 0.0:
-                room = max(a[m], 0.0) / -d
+                room = max(a[m] + a_lo[m], 0.0) / -d
             elif d > 0.0:
-                room = max(upper[m] - a[m], 0.0) / d
+                room = max((upper[m] - a[m]) - a_lo[m], 0.0) / d
             else:
                 continue
             pivot = abs(d) * root[m]
+            if abs(d) <= noise * fastest:
+                continue
             if room < dt or (room == dt and pivot > weight):
                 dt, weight, event, leaves = room, pivot, i, True
         for i in range(e):
@@ -467,7 +501,7 @@ def follow(
                 dt, weight, event, leaves = room, d, i, False
 
         # Advance to it.
-        dt_lo = left_lo if event == e else 0.0
+        dt_lo = left_lo if event == e and left > 0.0 else 0.0
         if Q_lo is not None and leaves:
             m = members[event]
             bound = upper[m] if x[first + event] > 0.0 else 0.0
@@ -503,8 +537,8 @@ def follow(
             if not progress:
                 barred[m] = True
         else:
-            outcome, p = enter(
-                Q, Q_lo, y, upper, offset, a, a_lo, status, members, p, R, event,
+            outcome, beta, p = enter(
+                Q, Q_lo, y, upper, offset, a, a_lo, G, beta, status, members, p, R, event,
                 rhs, rhs_lo, z, z_lo, work,
             )  # fmt: skip
             if outcome != DONE:

@@ -1,7 +1,15 @@
 """The one place that knows how lambda, mu and C belong together."""
 
 
-def mu_from_alpha(alpha: float, total_weight: float) -> float:
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Weight = TypeVar("Weight", float, NDArray[np.float64])
+
+
+def mu_from_alpha(alpha: float, total_weight: Weight) -> Weight:
     """``mu = 2 * alpha * m``: the weight of ``|w|^2 / 2`` against the sum of hinge losses.
 
     The paper writes ``lambda * m * |w|^2``, with lambda our ``alpha`` and m the number of kept samples

@@ -27,6 +27,8 @@ PENALTY = 0.1
 NEAR, LEAST_NEAR = 1.0, 16
 # Candidates at once: bounds the memory of the matrices.
 CHUNK = 512
+# What the bounds' own sums may lose, relative to their terms, so that a bound stays one.
+ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
 
 def gain_bounds(
@@ -36,6 +38,7 @@ def gain_bounds(
     if state.trivial:
         return np.zeros(len(ks)), np.zeros(len(ks))
     value = state.value
+    slack = ROUNDING * (state.a.sum() + value)
     exact, shared = shared_gains(state, ws, ks, counters)
     last = leaves_nothing(state, ks)
     lower = np.minimum(np.maximum(lower_bounds(state, ks), shared), value)
@@ -44,7 +47,8 @@ def gain_bounds(
     upper = lower.copy()
     open_ = ~(exact | last)
     if open_.any():
-        upper[open_] = np.maximum(upper_bounds(state, ws, ks[open_]), lower[open_])
+        upper[open_] = np.minimum(upper_bounds(state, ws, ks[open_]) + slack, value)
+        lower[open_] = np.minimum(np.maximum(lower[open_] - slack, 0.0), upper[open_])
     return lower, upper
 
 
@@ -65,7 +69,9 @@ def dropping_bounds(state: State, ks: Index) -> Array:
     """Upper bounds without offset: leave a_k out and change nothing else."""
     a = state.a[ks]
     mu = state.mu_without(ks)
-    quadratic = state.quadratic - 2 * a * state.images[ks] + a**2 * state.problem.gram.diagonal[ks]
+    crossed, own = 2 * a * state.images[ks], a**2 * state.problem.gram.diagonal[ks]
+    quadratic = state.quadratic - crossed + own
+    quadratic += ROUNDING * (state.quadratic + np.abs(crossed) + own)
     return state.value - (state.a.sum() - a - quadratic / (2 * mu))
 
 
@@ -145,12 +151,14 @@ class _Response:
             balanced = np.ones(len(ks), dtype=bool)
 
         change = z - self.a[:, None]  # includes a_k -> 0 where k is inside
-        first = np.einsum("ij,i->j", change, state.images[self.near])
-        second = np.einsum("ij,ij->j", change, self.Q @ change)
-        first -= outer * state.images[ks]
-        second += outer * (outer * problem.gram.diagonal[ks] - 2 * np.einsum("ij,ij->j", cross, change))
+        first = change * state.images[self.near][:, None]
+        second = change * (self.Q @ change - 2 * cross * outer)
+        quadratic = state.quadratic + (2 * first + second).sum(axis=0)
+        size = state.quadratic + (2 * np.abs(first) + np.abs(second)).sum(axis=0)
+        alone, own = 2 * outer * state.images[ks], outer**2 * problem.gram.diagonal[ks]
+        quadratic += own - alone + ROUNDING * (size + own + np.abs(alone))
         total = state.a.sum() + change.sum(axis=0) - outer
-        dual_value = total - (state.quadratic + 2 * first + second) / (2 * mu)
+        dual_value = total - quadratic / (2 * mu)
         return np.where(balanced, state.value - dual_value, state.value)
 
 
@@ -159,7 +167,7 @@ def _balance(z: Array, upper: Array, y: Array, target: Array) -> tuple[Array, Ar
     tau = np.zeros(z.shape[1])
     sign = y[:, None]
     low, high = np.full(z.shape[1], -np.inf), np.full(z.shape[1], np.inf)
-    tolerance = 1e-14 * np.maximum(1.0, np.abs(z).sum(axis=0))
+    tolerance = 1e-14 * np.abs(z).sum(axis=0)
     x = z
     for _ in range(30):
         x = np.clip(z - sign * tau, 0.0, upper)
@@ -172,9 +180,8 @@ def _balance(z: Array, upper: Array, y: Array, target: Array) -> tuple[Array, Ar
         moving = ((x > 0) & (x < upper)).sum(axis=0)
         step = excess / np.maximum(moving, 1)  # Newton, on a piecewise linear function
         trial = tau + step
-        middle = (low + high) / 2
-        # Past the bracket, halve it; where it is still open, stride.
-        outside = (trial <= low) | (trial >= high)
-        trial = np.where(outside & np.isfinite(middle), middle, trial)
+        # Past the bracket: halve it. It is closed on that side, and open ones are never passed.
+        closed = np.isfinite(low) & np.isfinite(high) & ((trial <= low) | (trial >= high))
+        trial[closed] = (low[closed] + high[closed]) / 2
         tau = np.where(done, tau, trial)
     return x, np.abs(y @ x - target) <= tolerance

@@ -67,7 +67,9 @@ class Counters:
 def capacity(problem: Problem, size: int) -> int:
     """The most samples that can be free at once."""
     gram = problem.gram
-    return min(size, gram.n_features + 2) if isinstance(gram, LinearGram) else size
+    if isinstance(gram, LinearGram):
+        return min(size, gram.n_features + (1 if problem.offset else 0))
+    return size
 
 
 def working_set(state: State, must: Index | None = None) -> WorkingSet:
@@ -217,6 +219,7 @@ def settle(state: State, counters: Counters) -> None:
     if state.trivial:
         state.make_trivial()
         return
+    state.clip()
     state.G = state.fresh_gradient()
     if is_settled(state):
         return
@@ -273,6 +276,7 @@ def _approach(state: State, rng: Any, spread: float, counters: Counters) -> bool
                 + ("" if state.problem.offset else " through the origin (fit_intercept=False)")
                 + ", and these are not separable; use margin='soft'."
             )
+        state.clip()
         state.G = state.fresh_gradient()
         if outcome != DONE:
             return False

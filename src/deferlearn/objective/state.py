@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deferlearn.kernels import Array, Gram, Index
-from deferlearn.objective.path import FREE, LOW, OUT, UP
+from deferlearn.objective.path import LOW, OUT, UP
 from deferlearn.objective.scaling import mu_from_alpha
 
 # Up to this size every sample is in the working set, and nothing needs to be checked outside of it.
 WHOLE_SET_LIMIT = 768
+# Closer to a bound than this share of the largest dual variable (of the box), a sample is on it.
+INTERIOR = 1e-12
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -70,9 +72,7 @@ class State:
 
     def mu_without(self, k: Index) -> Array:
         """``mu`` after the removal of each of the samples k."""
-        return np.asarray(
-            2.0 * self.problem.alpha * (self.total_weight - self.problem.weight[k])
-        )
+        return mu_from_alpha(self.problem.alpha, self.total_weight - self.problem.weight[k])
 
     @property
     def trivial(self) -> bool:
@@ -110,6 +110,12 @@ class State:
             image = gram.image(used, self.a[used])
         return image + self.problem.y * self.beta - self.mu
 
+    def clip(self) -> None:
+        """Put dual variables that rounding left outside of their box back on its border."""
+        outside = (self.a + self.a_lo < 0.0) | (self.a + self.a_lo > self.problem.upper)
+        self.a[outside] = np.clip(self.a[outside], 0.0, self.problem.upper[outside])
+        self.a_lo[outside] = 0.0
+
     def violations(self) -> Array:
         """By how much each kept sample misses its optimality condition, relative to the terms of G."""
         G = np.where(self.status == LOW, np.minimum(self.G, 0.0), self.G)
@@ -146,16 +152,19 @@ class State:
         return float(terms.sum()) / self.mu
 
     def beta_interval(self) -> tuple[float, float]:
-        """All optimal ``beta``; a single point as soon as a sample is free."""
-        if len(self.members) or not self.problem.offset:
+        """All optimal ``beta``; a single point as soon as a sample is strictly inside its box."""
+        a, upper = self.a, self.problem.upper
+        at_low = self.kept & (a <= INTERIOR * a.max(initial=0.0))
+        at_up = self.kept & ~at_low & (upper - a <= INTERIOR * upper)
+        if not self.problem.offset or (self.kept & ~at_low & ~at_up).any():
             return self.beta, self.beta
-        y, G = self.problem.y, self.G
-        # Moving beta by d changes G_i by y_i d: LOW must stay >= 0, UP <= 0.
-        down = self.kept & (((self.status == LOW) & (y > 0)) | ((self.status == UP) & (y < 0)))
-        up = self.kept & (((self.status == LOW) & (y < 0)) | ((self.status == UP) & (y > 0)))
-        lowest = self.beta - (np.abs(G[down]).min() if down.any() else np.inf)
-        highest = self.beta + (np.abs(G[up]).min() if up.any() else np.inf)
-        return float(lowest), float(highest)
+        # Moving beta by d changes G_i by y_i d, which must stay >= 0 at the lower bound, <= 0 above.
+        y, room = self.problem.y, np.where(at_low, self.G, -self.G)
+        falls = (at_low & (y > 0)) | (at_up & (y < 0))
+        rises = (at_low & (y < 0)) | (at_up & (y > 0))
+        lowest = self.beta - max(0.0, float(room[falls].min(initial=np.inf)))
+        highest = self.beta + max(0.0, float(room[rises].min(initial=np.inf)))
+        return lowest, highest
 
     def make_trivial(self) -> None:
         """Put the state of a single class: no dual variable, f constant."""
@@ -234,8 +243,3 @@ def _smallest(candidates: Index, key: Array, count: int) -> Index:
     if len(candidates) <= count:
         return candidates
     return candidates[np.argpartition(key[candidates], count)[:count]]
-
-
-def is_free(state: State, k: int) -> bool:
-    """Whether sample k is strictly between its bounds."""
-    return bool(state.status[k] == FREE)

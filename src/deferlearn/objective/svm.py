@@ -196,7 +196,7 @@ class SVMObjective:
     @property
     def dual(self) -> Array:
         """Dual variables: ``w = sum_i dual_i y_i phi_i / (2 alpha m)``, between 0 and the weight."""
-        return self._state.a.copy()
+        return np.clip(self._state.a, 0.0, self._problem.upper)  # rounding may leave -1e-22
 
     @property
     def intercept(self) -> float:
