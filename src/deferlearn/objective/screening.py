@@ -69,10 +69,17 @@ def dropping_bounds(state: State, ks: Index) -> Array:
     """Upper bounds without offset: leave a_k out and change nothing else."""
     a = state.a[ks]
     mu = state.mu_without(ks)
-    crossed, own = 2 * a * state.images[ks], a**2 * state.problem.gram.diagonal[ks]
-    quadratic = state.quadratic - crossed + own
-    quadratic += ROUNDING * (state.quadratic + np.abs(crossed) + own)
+    quadratic = state.quadratic - 2 * a * state.images[ks] + a**2 * state.problem.gram.diagonal[ks]
+    quadratic += _rounding(state, a * state.problem.root[ks])
     return state.value - (state.a.sum() - a - quadratic / (2 * mu))
+
+
+def _rounding(state: State, moved: Array) -> Array:
+    """What rounding can do to a'Qa after changes of a whose images have total length `moved`."""
+    present = np.sqrt(state.quadratic)
+    if not state.precise:  # the present gradient has itself been rounded
+        present += float(state.problem.root @ state.a)
+    return ROUNDING * (state.quadratic + 2 * present * moved + moved**2)
 
 
 def upper_bounds(state: State, ws: WorkingSet, ks: Index) -> Array:
@@ -151,12 +158,11 @@ class _Response:
             balanced = np.ones(len(ks), dtype=bool)
 
         change = z - self.a[:, None]  # includes a_k -> 0 where k is inside
-        first = change * state.images[self.near][:, None]
-        second = change * (self.Q @ change - 2 * cross * outer)
-        quadratic = state.quadratic + (2 * first + second).sum(axis=0)
-        size = state.quadratic + (2 * np.abs(first) + np.abs(second)).sum(axis=0)
-        alone, own = 2 * outer * state.images[ks], outer**2 * problem.gram.diagonal[ks]
-        quadratic += own - alone + ROUNDING * (size + own + np.abs(alone))
+        inner = self.Q @ change - 2 * cross * outer + 2 * state.images[self.near][:, None]
+        quadratic = state.quadratic + np.einsum("ij,ij->j", change, inner)
+        quadratic += outer**2 * problem.gram.diagonal[ks] - 2 * outer * state.images[ks]
+        moved = problem.root[self.near] @ np.abs(change) + problem.root[ks] * outer
+        quadratic += _rounding(state, moved)
         total = state.a.sum() + change.sum(axis=0) - outer
         dual_value = total - quadratic / (2 * mu)
         return np.where(balanced, state.value - dual_value, state.value)

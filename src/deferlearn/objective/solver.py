@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from deferlearn.kernels import Array, Index, LinearGram
+from deferlearn.kernels import Array, Index
 from deferlearn.objective import path
 from deferlearn.objective.path import DONE, FREE, LOW, OUT, UNBOUNDED, UP
 from deferlearn.objective.start import COLD_START_LIMIT, guess_start
-from deferlearn.objective.state import Problem, State, WorkingSet, nearest
+from deferlearn.objective.state import State, WorkingSet, capacity, nearest
 
 # A committed state misses its optimality conditions by no more than this, relative to their terms...
 RESIDUAL = 1e-10
@@ -62,14 +62,6 @@ class Counters:
     n_repaired: int = 0
     n_resolved: int = 0
     n_precise: int = 0
-
-
-def capacity(problem: Problem, size: int) -> int:
-    """The most samples that can be free at once."""
-    gram = problem.gram
-    if isinstance(gram, LinearGram):
-        return min(size, gram.n_features + (1 if problem.offset else 0))
-    return size
 
 
 def working_set(state: State, must: Index | None = None) -> WorkingSet:

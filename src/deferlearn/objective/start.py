@@ -1,3 +1,155 @@
-"""A good guess for large problems, so that the exact path starts close to its end."""
-COLD_START_LIMIT = 10**9
-def guess_start(state): pass
+"""A good guess for a large problem, so that the exact path starts close to its end.
+
+Nothing here needs to be accurate: whatever the guess, `solver.settle` makes it exact and proves it.
+A small problem needs no guess. A large linear one is solved by an interior-point method, whose cost
+grows with n d^2 and not with n^2; other kernels, and very many features, by scikit-learn's solvers.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import SVC, LinearSVC
+
+from deferlearn.kernels import WHOLE_GRAM_LIMIT, Array, KernelGram, LinearGram
+from deferlearn.objective.path import FREE, LOW, UP, independent
+from deferlearn.objective.state import WHOLE_SET_LIMIT, State, WorkingSet, capacity
+
+# Beyond this size a start from nothing costs more than a guess.
+COLD_START_LIMIT = WHOLE_SET_LIMIT
+# Features up to which the interior-point method forms its (d, d) matrix.
+INTERIOR_POINT_FEATURES = 1000
+# Relative accuracy of the guess, and the share of its box below which a dual variable is at a bound.
+GUESS_GAP, GUESS_BOUND = 1e-9, 1e-5
+
+
+def guess_start(state: State) -> None:
+    """Replace the dual variables of an empty state by a guess of the solution."""
+    gram = state.problem.gram
+    if isinstance(gram, LinearGram) and gram.n_features <= INTERIOR_POINT_FEATURES:
+        a, b = _interior_point(state)
+    elif state.problem.hard:
+        return
+    elif isinstance(gram, LinearGram):
+        a, b = _scikit_learn_linear(state, gram)
+    elif isinstance(gram, KernelGram) and state.problem.offset and gram.n <= WHOLE_GRAM_LIMIT:
+        a, b = _scikit_learn_kernel(state, gram)
+    else:
+        return
+    _adopt(state, a, b)
+
+
+def _interior_point(state: State) -> tuple[Array, float]:
+    """Primal-dual steps on the dual problem, its Hessian inverted through the (d, d) matrix."""
+    problem = state.problem
+    Z: Any = problem.gram.rows  # type: ignore[attr-defined]
+    n, d = Z.shape
+    y, upper, mu = problem.y, problem.upper, state.mu
+    boxed = not problem.hard
+    a = upper / 2 if boxed else np.full(n, mu / max(problem.root.max() ** 2, 1e-12) / n)
+    low = np.ones(n)  # multiplier of a >= 0
+    high = np.ones(n) if boxed else np.zeros(n)  # of a <= upper
+    b = 0.0
+    for _ in range(60):
+        room = upper - a if boxed else np.ones(n)
+        dual_residual = np.asarray(Z @ (Z.T @ a)) / mu - 1.0 + b * y - low + high
+        balance = float(y @ a) if problem.offset else 0.0
+        gap = float(low @ a + high @ room)
+        scale = max(1.0, float(a.sum()))
+        if gap <= GUESS_GAP * scale and np.abs(dual_residual).max() <= 1e-7:
+            break
+        target = 0.1 * gap / (2 * n if boxed else n)
+        curvature = low / a + high / room
+        right = -dual_residual + target / a - low
+        if boxed:
+            right -= target / room - high
+        inverse = 1.0 / curvature
+        scaled = Z.multiply(inverse[:, None]).tocsr() if hasattr(Z, "multiply") else Z * inverse[:, None]
+        inner = Z.T @ scaled
+        inner = (inner.toarray() if hasattr(inner, "toarray") else inner) + mu * np.eye(d)
+        factor = scipy.linalg.cho_factor(inner, check_finite=False)
+
+        def apply(v: Array) -> Array:
+            return inverse * (v - Z @ scipy.linalg.cho_solve(factor, Z.T @ (inverse * v)))  # noqa: B023
+
+        da = apply(right)
+        db = 0.0
+        if problem.offset:
+            response = apply(y)
+            db = (float(y @ da) + balance) / float(y @ response)
+            da = da - db * response
+        dlow = target / a - low - low / a * da
+        dhigh = target / room - high + high / room * da if boxed else high
+        step = 1.0
+        for value, change in ((a, da), (low, dlow), (room, -da), (high, dhigh)):
+            if boxed or value is a or value is low:
+                falling = change < 0
+                if falling.any():
+                    step = min(step, 0.99 * float((value[falling] / -change[falling]).min()))
+        a, b, low = a + step * da, b + step * db, low + step * dlow
+        if boxed:
+            high = high + step * dhigh
+    return a, b
+
+
+def _scikit_learn_linear(state: State, gram: LinearGram) -> tuple[Array, float]:
+    problem = state.problem
+    X = gram.rows * problem.y[:, None] if not gram.sparse else gram.rows.multiply(problem.y[:, None])
+    C = 1.0 / state.mu
+    if problem.offset:
+        return _dual_of_svc(SVC(kernel="linear", C=C, tol=1e-4), X, state)
+    model = LinearSVC(loss="hinge", C=C, fit_intercept=False, tol=1e-5, max_iter=2000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a guess may be rough
+        model.fit(X, problem.y, sample_weight=problem.weight)
+    margins = problem.y * np.asarray(X @ model.coef_[0])
+    return np.where(margins < 1.0, problem.upper, 0.0), 0.0
+
+
+def _scikit_learn_kernel(state: State, gram: KernelGram) -> tuple[Array, float]:
+    everything = np.arange(gram.n)
+    y = state.problem.y
+    K = gram.block(everything, everything) * np.outer(y, y)
+    return _dual_of_svc(SVC(kernel="precomputed", C=1.0 / state.mu, tol=1e-5), K, state)
+
+
+def _dual_of_svc(model: SVC, X: Any, state: State) -> tuple[Array, float]:
+    problem = state.problem
+    model.fit(X, problem.y, sample_weight=problem.weight)
+    a = np.zeros(len(problem.y))
+    a[model.support_] = np.abs(model.dual_coef_[0]) * state.mu
+    return np.minimum(a, problem.upper), float(model.intercept_[0])
+
+
+def _adopt(state: State, a: Array, b: float) -> None:
+    """Turn a guess into a state: bounds, and as many free samples as are independent."""
+    problem = state.problem
+    if not np.isfinite(a).all() or not np.isfinite(b):
+        return
+    box = problem.upper if not problem.hard else np.full(len(a), max(float(a.max()), 1e-300))
+    low = a <= GUESS_BOUND * box
+    up = ~low & (a >= (1.0 - GUESS_BOUND) * box) & (not problem.hard)
+    inside = np.flatnonzero(~low & ~up)
+    depth = np.minimum(a[inside] / box[inside], 1.0 - a[inside] / box[inside])
+    inside = inside[np.argsort(-depth, kind="stable")]
+    state.a = np.where(low, 0.0, np.where(up, problem.upper, a))
+    state.status[low], state.status[up] = LOW, UP
+    size = capacity(problem, len(inside))
+    if len(inside):
+        ws = WorkingSet(problem, inside[: max(4 * size, 64)], precise=False)
+        members = np.zeros(max(size, 1), dtype=np.int64)
+        R = np.empty((len(members) + 1, len(members) + 1))
+        p = independent(ws.Q, ws.y, problem.offset, np.arange(len(ws.index)), members, R)
+        state.members = ws.index[members[:p]]
+        state.status[state.members] = FREE
+        q = p + 1 if problem.offset and p > 0 else p
+        state.R = R[:q, :q].copy()
+        others = np.setdiff1d(inside, state.members)
+        to_upper = (a[others] > box[others] / 2) & (not problem.hard)
+        state.a[others] = np.where(to_upper, problem.upper[others], 0.0)
+        state.status[others] = np.where(to_upper, UP, LOW)
+    state.beta = b * state.mu if problem.offset else 0.0

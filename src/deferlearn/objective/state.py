@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from deferlearn.kernels import Array, Gram, Index
+from deferlearn.kernels import Array, Gram, Index, LinearGram
 from deferlearn.objective.path import LOW, OUT, UP
 from deferlearn.objective.scaling import mu_from_alpha
 
@@ -194,6 +194,14 @@ def empty_state(problem: Problem) -> State:
     )
     state.G = np.full(n, -state.mu)
     return state
+
+
+def capacity(problem: Problem, size: int) -> int:
+    """The most samples that can be free at once."""
+    gram = problem.gram
+    if isinstance(gram, LinearGram):
+        return min(size, gram.n_features + (1 if problem.offset else 0))
+    return size
 
 
 class WorkingSet:
