@@ -30,8 +30,8 @@ import scipy.sparse as sp
 
 from exact import Sample, dual_value, primal_value
 
-# What issue 2 asks: a witness counts where its gap is within the first; elsewhere the engine's own
-# gap must be within the second. Both relative to `unit`.
+# A witness counts where its gap is within the first; elsewhere the engine's own gap must be within
+# the second. Both relative to `unit`.
 WITNESS_GAP = 1e-10
 OWN_GAP = 1e-9
 

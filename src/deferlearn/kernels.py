@@ -80,11 +80,13 @@ class LinearGram:
         return self.rows[index].toarray() if self.sparse else self.rows[index]
 
     def block(self, rows: Index, columns: Index) -> Array:
+        """Q[rows][:, columns]."""
         if self.sparse:
             return np.ascontiguousarray((self.rows[rows] @ self.rows[columns].T).toarray())
         return self.rows[rows] @ self.rows[columns].T
 
     def block_pair(self, rows: Index, columns: Index) -> tuple[Array, Array]:
+        """The same, as a sum of two doubles."""
         from deferlearn.objective.doubledouble import row_products
 
         left, right = self.rows[rows], self.rows[columns]
@@ -104,9 +106,11 @@ class LinearGram:
         return weighted_row_sum(np.ascontiguousarray(self._dense(index)), hi, lo)
 
     def image(self, index: Index, coef: Array) -> Array:
+        """Q[:, index] @ coef, for one vector or a matrix of them."""
         return np.asarray(self.rows @ self.combine(index, coef))
 
     def image_pair(self, index: Index, hi: Array, lo: Array) -> Array:
+        """Q[:, index] @ (hi + lo), carried in two doubles until it is rounded."""
         w_hi, w_lo = self.combine_pair(index, hi, lo)
         return np.asarray(self.rows @ w_hi + self.rows @ w_lo)
 
@@ -141,7 +145,11 @@ class KernelGram:
             return self._whole[index]
         missing = np.array([i for i in index if int(i) not in self._columns], dtype=np.int64)
         out = np.empty((len(index), self.n))
-        fresh = dict(zip(missing.tolist(), self._signed(missing).T, strict=True)) if len(missing) else {}
+        fresh = (
+            dict(zip(missing.tolist(), self._signed(missing).T, strict=True))
+            if len(missing)
+            else {}
+        )
         for position, i in enumerate(index.tolist()):
             if i in fresh:
                 out[position] = fresh[i]
@@ -155,9 +163,11 @@ class KernelGram:
         return out
 
     def block(self, rows: Index, columns: Index) -> Array:
+        """Q[rows][:, columns]."""
         return np.ascontiguousarray(self.columns(rows)[:, columns])
 
     def block_pair(self, rows: Index, columns: Index) -> tuple[Array, Array]:
+        """The same, as a sum of two doubles."""
         block = self.block(rows, columns)
         return block, np.zeros_like(block)
 
@@ -166,6 +176,7 @@ class KernelGram:
         return [index[i : i + size] for i in range(0, len(index), size)]
 
     def image(self, index: Index, coef: Array) -> Array:
+        """Q[:, index] @ coef, for one vector or a matrix of them."""
         out = np.zeros((self.n, *coef.shape[1:]))
         done = 0
         for part in self._in_chunks(index):
@@ -174,6 +185,7 @@ class KernelGram:
         return out
 
     def image_pair(self, index: Index, hi: Array, lo: Array) -> Array:
+        """Q[:, index] @ (hi + lo), carried in two doubles until it is rounded."""
         from deferlearn.objective.doubledouble import weighted_row_sum
 
         out_hi, out_lo = weighted_row_sum(self.columns(index), hi, lo)

@@ -1,4 +1,4 @@
-"""Certified bounds bracket every exact gain, in every variant (issue 2, point 3)."""
+"""Certified bounds bracket every exact gain, in every variant."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def bound_faults(p: Problem, objective: Any) -> list[str]:
 
 
 def free_lower_bound(p: Problem, objective: Any, ks: np.ndarray) -> np.ndarray:
-    """ENGINE.md section 2: u_k (alpha |w|^2 + hinge_k), which costs nothing once w is known."""
+    """u_k (alpha |w|^2 + hinge_k), which costs nothing once w is known: F is concave in u."""
     u, norm = weights_of(p), alpha_times_squared_norm(p, objective)
     if p.hard:
         return np.asarray(u[ks] * norm)

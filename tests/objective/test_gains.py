@@ -1,4 +1,4 @@
-"""Exact gains against witness refits, and the paper's monotonicity (issue 2, point 3)."""
+"""Exact gains against witness refits, and the paper's monotonicity: none is negative."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bad input is a ValueError that says what and where (issue 2, point 6)."""
+"""Bad input is a ValueError that says what and where, and leaves the state as it was."""
 
 from __future__ import annotations
 

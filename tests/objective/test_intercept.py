@@ -1,4 +1,4 @@
-"""Where the best offset is an interval, its middle is reported, as libsvm does (ENGINE.md 5)."""
+"""Where the best offset is an interval, its middle is reported, as libsvm does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Removals in any order, to the last sample: the state equals a fresh solve (issue 2, point 2)."""
+"""Removals in any order, to the last sample: the state equals a fresh solve."""
 
 from __future__ import annotations
 

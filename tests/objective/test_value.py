@@ -1,4 +1,4 @@
-"""F of every variant against the witness, on every degenerate shape (issue 2, 'It must show' 1)."""
+"""F of every variant against the witness, on every degenerate shape."""
 
 from __future__ import annotations
 

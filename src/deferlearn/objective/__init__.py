@@ -1,4 +1,4 @@
-"""F(V \\ S), exact marginal gains, certified bounds and removals."""
+r"""F(V \ S), exact marginal gains, certified bounds and removals."""
 
 from deferlearn.objective.solver import Counters, NotSeparableError, NumericalError
 from deferlearn.objective.svm import SVMObjective

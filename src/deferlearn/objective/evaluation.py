@@ -51,8 +51,8 @@ def shared_gains(
     gains = np.zeros(len(ks))
     weights, group = np.unique(state.problem.weight[ks], return_inverse=True)
     mu = mu_from_alpha(state.problem.alpha, state.total_weight - weights)
-    wanted = np.bincount(group, state.a[ks] == 0.0, len(weights)) > 0
-    wanted = np.flatnonzero(wanted & (mu > 0.0))
+    idle = np.bincount(group, state.a[ks] == 0.0, len(weights)) > 0
+    wanted = np.flatnonzero(idle & (mu > 0.0))
     size = _at_once(state)
     for start in range(0, len(wanted), size):
         part = wanted[start : start + size]

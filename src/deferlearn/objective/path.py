@@ -37,6 +37,7 @@ import numpy as np
 from numba import njit
 
 from deferlearn.objective.doubledouble import add, multiply
+from deferlearn.objective.free_set import border, drop, insert, inverse_times, rebuild, solve
 
 LOW, FREE, UP, OUT = 0, 1, 2, 3
 
@@ -50,110 +51,6 @@ _NOISE = 1e-13
 _NOISE_PRECISE = 1e-27
 # A sample whose image is this close to the span of the free ones (squared, relative) is dependent.
 _DEPENDENT = 1e-13
-
-
-@njit(cache=True)
-def _inverse_times(R, q, rhs, out):
-    """``R @ rhs``, column by column: additions to a vector need no re-ordering to run in parallel."""
-    for i in range(q):
-        out[i] = 0.0
-    for j in range(q):
-        w = rhs[j]
-        for i in range(q):
-            out[i] += w * R[j, i]
-
-
-@njit(cache=True)
-def _rebuild(Q, members, p, y, offset, R):
-    """Compute R anew (Gauss-Jordan), so that rounding of many rank-one changes does not stay.
-
-    False if the matrix is singular; R is then of no use.
-    """
-    first = 1 if offset else 0
-    q = p + first
-    K = np.zeros((q, q))
-    for i in range(p):
-        if offset:
-            K[0, 1 + i] = y[members[i]]
-            K[1 + i, 0] = y[members[i]]
-        for j in range(p):
-            K[first + i, first + j] = Q[members[i], members[j]]
-    for i in range(q):
-        for j in range(q):
-            R[i, j] = 1.0 if i == j else 0.0
-    for c in range(q):
-        pivot = c
-        for i in range(c + 1, q):
-            if abs(K[i, c]) > abs(K[pivot, c]):
-                pivot = i
-        if K[pivot, c] == 0.0:
-            return False
-        for j in range(q):
-            K[c, j], K[pivot, j] = K[pivot, j], K[c, j]
-            R[c, j], R[pivot, j] = R[pivot, j], R[c, j]
-        inverse = 1.0 / K[c, c]
-        for j in range(q):
-            K[c, j] *= inverse
-            R[c, j] *= inverse
-        for i in range(q):
-            w = K[i, c]
-            if i != c and w != 0.0:
-                for j in range(q):
-                    K[i, j] -= w * K[c, j]
-                    R[i, j] -= w * R[c, j]
-    return True
-
-
-@njit(cache=True)
-def _solve(Q, Q_lo, members, p, y, offset, R, rhs, rhs_lo, x, x_lo, work):
-    """Solve the bordered system; in precise mode to the last digits of a pair. False if it fails."""
-    first = 1 if offset else 0
-    q = p + first
-    _inverse_times(R, q, rhs, x)
-    for i in range(q):
-        x_lo[i] = 0.0
-    if Q_lo is None:
-        return True
-    residual = np.empty(q)
-    rebuilt = False
-    previous = np.inf
-    for _ in range(12):
-        scale = 0.0
-        worst = 0.0
-        for i in range(q):
-            hi, lo = rhs[i], rhs_lo[i]
-            size = abs(hi)
-            for j in range(q):
-                if i < first and j < first:
-                    continue
-                if i < first:
-                    k_hi, k_lo = y[members[j - first]], 0.0
-                elif j < first:
-                    k_hi, k_lo = y[members[i - first]], 0.0
-                else:
-                    k_hi = Q[members[i - first], members[j - first]]
-                    k_lo = Q_lo[members[i - first], members[j - first]]
-                v_hi, v_lo = multiply(k_hi, k_lo, x[j], x_lo[j])
-                size += abs(v_hi)
-                hi, lo = add(hi, lo, -v_hi, -v_lo)
-            residual[i] = hi + lo
-            scale = max(scale, size)
-            worst = max(worst, abs(residual[i]))
-        if worst <= 1e-29 * scale:
-            return True
-        if worst > 0.5 * previous:
-            if worst <= 1e-25 * scale:
-                return True
-            if rebuilt:
-                return False
-            if not _rebuild(Q, members, p, y, offset, R):
-                return False
-            rebuilt = True
-        previous = worst
-        _inverse_times(R, q, residual, work)
-        for i in range(q):
-            x[i], x_lo[i] = add(x[i], x_lo[i], work[i], 0.0)
-    return previous <= 1e-22 * scale
 
 
 @njit(cache=True)
@@ -191,70 +88,6 @@ def _slopes(Q, Q_lo, members, p, y, offset, x, x_lo, drift, drift_lo, slope):
 
 
 @njit(cache=True)
-def _border(Q, Q_lo, members, p, y, offset, j, rhs, rhs_lo):
-    """The column that sample j adds to the bordered matrix."""
-    first = 1 if offset else 0
-    if offset:
-        rhs[0] = y[j]
-        rhs_lo[0] = 0.0
-    for i in range(p):
-        rhs[first + i] = Q[j, members[i]]
-        if Q_lo is None:
-            rhs_lo[first + i] = 0.0
-        else:
-            rhs_lo[first + i] = Q_lo[members[i], j]
-
-
-@njit(cache=True)
-def _insert(R, members, p, offset, z, s, q_jj, y_j, j):
-    """Add sample j to the free set; z = R @ border and s the Schur complement (unused if first)."""
-    if offset and p == 0:
-        R[0, 0] = -q_jj
-        R[0, 1] = y_j
-        R[1, 0] = y_j
-        R[1, 1] = 0.0
-    else:
-        q = p + (1 if offset else 0)
-        for i in range(q):
-            w = z[i] / s
-            for k in range(q):
-                R[i, k] += w * z[k]
-            R[i, q] = -w
-            R[q, i] = -w
-        R[q, q] = 1.0 / s
-    members[p] = j
-    return p + 1
-
-
-@njit(cache=True)
-def drop(R, members, p, offset, r):
-    """Take the r-th member out of the free set."""
-    first = 1 if offset else 0
-    q = p + first
-    last = q - 1
-    at = first + r
-    if at != last:  # bring it to the end, so that the rest stays packed
-        for i in range(q):
-            R[i, at], R[i, last] = R[i, last], R[i, at]
-        for i in range(q):
-            R[at, i], R[last, i] = R[last, i], R[at, i]
-        members[r], members[p - 1] = members[p - 1], members[r]
-    if p > 1 or not offset:
-        pivot = R[last, last]
-        if pivot == 0.0:
-            return p - 1  # R is spoilt; the check of the next slopes finds it and rebuilds it
-        for i in range(last):
-            w = R[i, last] / pivot
-            for k in range(last):
-                R[i, k] -= w * R[last, k]
-    if offset and p == 2:  # one member left: it can move only if the balance asks for it, exactly
-        R[0, 1] = 1.0 if R[0, 1] > 0.0 else -1.0
-        R[1, 0] = R[0, 1]
-        R[1, 1] = 0.0
-    return p - 1
-
-
-@njit(cache=True)
 def _rest_of_step(a, a_lo, d, d_lo, step, bound):
     """What a step lacks, in its second double, for ``a + step * d`` to meet the bound exactly.
 
@@ -287,12 +120,14 @@ def enter(
     first = 1 if offset else 0
     if offset and p == 0:
         status[j] = FREE
-        return DONE, beta, _insert(R, members, p, offset, z, 1.0, Q[j, j], y[j], j)
-    _border(Q, Q_lo, members, p, y, offset, j, rhs, rhs_lo)
-    if not _solve(Q, Q_lo, members, p, y, offset, R, rhs, rhs_lo, z, z_lo, work):
+        return DONE, beta, insert(R, members, p, offset, z, 1.0, Q[j, j], y[j], j)
+    border(Q, Q_lo, members, p, y, offset, j, rhs, rhs_lo)
+    if not solve(Q, Q_lo, members, p, y, offset, R, rhs, rhs_lo, z, z_lo, work):
         return STUCK, beta, p
     s, size = Q[j, j], Q[j, j]
-    if offset:  # with a border even a zero row of Q is compared with what the members' rows left in R
+    if (
+        offset
+    ):  # with a border even a zero row of Q is compared with what the members' rows left in R
         for i in range(p):
             size = max(size, Q[members[i], members[i]])
     if Q_lo is None:
@@ -308,7 +143,7 @@ def enter(
     # A full house means the rank of the feature space is reached: j depends, whatever rounding says.
     if s > _DEPENDENT * size and p < members.size:
         status[j] = FREE
-        return DONE, beta, _insert(R, members, p, offset, z, s, Q[j, j], y[j], j)
+        return DONE, beta, insert(R, members, p, offset, z, s, Q[j, j], y[j], j)
 
     # j's image lies in the span of the members': moving a_j and, against it, theirs changes neither
     # w nor G, but for rounding. Go that way until someone meets a bound.
@@ -369,11 +204,11 @@ def enter(
     p = drop(R, members, p, offset, best)
     status[j] = FREE
     if offset and p == 0:
-        return DONE, beta, _insert(R, members, p, offset, z, 1.0, Q[j, j], y[j], j)
+        return DONE, beta, insert(R, members, p, offset, z, 1.0, Q[j, j], y[j], j)
     members[p] = j
     p += 1
     # The trade's pivot can be small: start from scratch.
-    return (DONE if _rebuild(Q, members, p, y, offset, R) else STUCK), beta, p
+    return (DONE if rebuild(Q, members, p, y, offset, R) else STUCK), beta, p
 
 
 @njit(cache=True)
@@ -422,7 +257,7 @@ def follow(
             for i in range(e):
                 G[i] += y[i] * way * distance
             status[chosen] = FREE
-            p = _insert(R, members, p, offset, z, 1.0, Q[chosen, chosen], y[chosen], chosen)
+            p = insert(R, members, p, offset, z, 1.0, Q[chosen, chosen], y[chosen], chosen)
 
         # The response of the free samples.
         if offset and p == 0:
@@ -434,7 +269,7 @@ def follow(
             for i in range(p):
                 rhs[first + i] = -drift[members[i]]
                 rhs_lo[first + i] = -drift_lo[members[i]]
-            if not _solve(Q, Q_lo, members, p, y, offset, R, rhs, rhs_lo, x, x_lo, work):
+            if not solve(Q, Q_lo, members, p, y, offset, R, rhs, rhs_lo, x, x_lo, work):
                 return STUCK, beta, p, step
             _slopes(Q, Q_lo, members, p, y, offset, x, x_lo, drift, drift_lo, slope)
         moved, fastest = 0.0, 0.0
@@ -458,13 +293,13 @@ def follow(
                     if worst > 1e-9 * scale:
                         return STUCK, beta, p, step
                     break
-                if attempt == 1 and not _rebuild(Q, members, p, y, offset, R):
+                if attempt == 1 and not rebuild(Q, members, p, y, offset, R):
                     return STUCK, beta, p, step
                 if offset:
                     rhs[0] = balance
                 for i in range(p):
                     rhs[first + i] = -slope[members[i]]
-                _inverse_times(R, p + first, rhs, work)
+                inverse_times(R, p + first, rhs, work)
                 for i in range(p + first):
                     x[i] += work[i]
                 _slopes(Q, Q_lo, members, p, y, offset, x, x_lo, drift, drift_lo, slope)
@@ -546,115 +381,3 @@ def follow(
             if outcome != DONE:
                 return outcome, beta, p, step + 1
     return STUCK, beta, p, max_steps
-
-
-@njit(cache=True)
-def removal_paths(
-    Q, Q_lo, y, upper, root, offset,
-    a, a_lo, G, beta, status, members, p, R, mu, quadratic,
-    local, columns, columns_lo, diagonal, a_k, a_k_lo, y_k, G_k, mu_new, max_steps,
-):  # fmt: skip
-    """Follow the removal of each of several candidates, all from the same state.
-
-    Candidate c stands at position ``local[c]`` of the working set, or outside of it (-1); then
-    ``columns[c]`` holds its Gram column, ``diagonal[c]`` its own entry. ``quadratic`` is a'Qa.
-
-    Returns, for each: outcome, exact change of the dual value (the gain, if the rest agrees), steps,
-    beta, and the working set's a and G at the end; and members, p, R of the last candidate.
-    """
-    e = y.size
-    n = local.size
-    outcomes = np.zeros(n, dtype=np.int64)
-    gains = np.zeros(n)
-    steps = np.zeros(n, dtype=np.int64)
-    betas = np.zeros(n)
-    a_end, a_end_lo = np.empty((n, e)), np.zeros((n, e))
-    G_end = np.empty((n, e))
-    status_end = np.empty((n, e), dtype=np.int8)
-    members_c = members.copy()
-    q = p + (1 if offset else 0)
-    R_c = np.empty_like(R)
-    p_c = p
-    drift, drift_lo = np.empty(e), np.zeros(e)
-    for c in range(n):
-        a_c, lo_c, G_c, status_c = a_end[c], a_end_lo[c], G_end[c], status_end[c]
-        for i in range(e):
-            a_c[i], lo_c[i], G_c[i], status_c[i] = a[i], a_lo[i], G[i], status[i]
-        for i in range(p):
-            members_c[i] = members[i]
-        for i in range(q):
-            for j in range(q):
-                R_c[i, j] = R[i, j]
-        p_c = p
-        k = local[c]
-        dmu = mu_new[c] - mu
-        if k >= 0:
-            if status_c[k] == FREE:
-                for r in range(p):
-                    if members_c[r] == k:
-                        p_c = drop(R_c, members_c, p_c, offset, r)
-                        break
-            status_c[k] = OUT
-            a_c[k] = 0.0
-            lo_c[k] = 0.0
-        for i in range(e):
-            if Q_lo is not None:
-                if k >= 0:
-                    hi, lo = multiply(Q[k, i], Q_lo[k, i], -a_k[c], -a_k_lo[c])
-                else:
-                    hi, lo = multiply(columns[c, i], columns_lo[c, i], -a_k[c], -a_k_lo[c])
-                drift[i], drift_lo[i] = add(hi, lo, -dmu, 0.0)
-            elif k >= 0:
-                drift[i] = -Q[k, i] * a_k[c] - dmu
-            else:
-                drift[i] = -columns[c, i] * a_k[c] - dmu
-        outcomes[c], betas[c], p_c, steps[c] = follow(
-            Q, Q_lo, y, upper, root, offset,
-            a_c, lo_c, G_c, beta, status_c, members_c, p_c, R_c,
-            drift, drift_lo, y_k[c] * a_k[c], y_k[c] * a_k_lo[c], max_steps,
-        )  # fmt: skip
-
-        linear, first_order, second_order = 0.0, 0.0, 0.0
-        cross = 0.0
-        for i in range(e):
-            d = a_c[i] - a[i]
-            if Q_lo is not None:
-                d += lo_c[i] - a_lo[i]
-            if d != 0.0:
-                image = G[i] - y[i] * beta + mu
-                linear += d
-                first_order += d * image
-                second_order += d * ((G_c[i] - y[i] * betas[c] + mu_new[c]) - image)
-                if k < 0:
-                    cross += d * columns[c, i]
-        if k < 0:
-            linear -= a_k[c]
-            first_order -= a_k[c] * (G_k[c] - y_k[c] * beta + mu)
-            second_order -= a_k[c] * (cross - diagonal[c] * a_k[c])
-        gains[c] = (
-            -linear
-            + (2.0 * first_order + second_order) / (2.0 * mu_new[c])
-            - quadratic * dmu / (2.0 * mu * mu_new[c])
-        )
-    return outcomes, gains, steps, betas, a_end, a_end_lo, G_end, status_end, members_c, p_c, R_c
-
-
-@njit(cache=True)
-def independent(Q, y, offset, candidates, members, R):
-    """Make members of the candidates, in order, passing over those that depend on earlier ones."""
-    size = R.shape[0]
-    rhs, rhs_lo, z = np.zeros(size), np.zeros(size), np.zeros(size)
-    first = 1 if offset else 0
-    p = 0
-    for j in candidates:
-        if p == members.size:
-            break
-        s = Q[j, j]
-        if p > 0:
-            _border(Q, None, members, p, y, offset, j, rhs, rhs_lo)
-            _inverse_times(R, p + first, rhs, z)
-            for i in range(p + first):
-                s -= rhs[i] * z[i]
-        if s > 1e-9 * Q[j, j] or (offset and p == 0):
-            p = _insert(R, members, p, offset, z, s, Q[j, j], y[j], j)
-    return p

@@ -1,6 +1,5 @@
 """The one place that knows how lambda, mu and C belong together."""
 
-
 from typing import TypeVar
 
 import numpy as np

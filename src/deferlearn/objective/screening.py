@@ -1,7 +1,7 @@
-"""Certified bounds on the gains of many candidates at once, without following a path for each.
+r"""Certified bounds on the gains of many candidates at once, without following a path for each.
 
 Lower bounds evaluate the present primal point without the sample: F is a minimum over (w, b), so any
-point gives an upper value of F(A \\ k). Upper bounds evaluate a dual point of A \\ k: any feasible
+point gives an upper value of F(A \ k). Upper bounds evaluate a dual point of A \ k: any feasible
 point gives a lower value. For all candidates the dual restricted to the samples near the margin
 has the same Hessian; one factorisation and a few steps of ADMM on a matrix with one column a
 candidate give points so good that the bounds decide almost every comparison.
@@ -31,9 +31,7 @@ CHUNK = 512
 ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
 
-def gain_bounds(
-    state: State, ws: WorkingSet, ks: Index, counters: Counters
-) -> tuple[Array, Array]:
+def gain_bounds(state: State, ws: WorkingSet, ks: Index, counters: Counters) -> tuple[Array, Array]:
     """Lower and upper bounds of the gains of ks; equal where that costs nothing."""
     if state.trivial:
         return np.zeros(len(ks)), np.zeros(len(ks))

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from deferlearn.kernels import Array, Index
-from deferlearn.objective import path
-from deferlearn.objective.path import DONE, FREE, LOW, OUT, UNBOUNDED, UP
+from deferlearn.objective.path import DONE, FREE, LOW, OUT, UNBOUNDED, UP, follow
+from deferlearn.objective.removal import removal_paths
 from deferlearn.objective.start import COLD_START_LIMIT, guess_start
 from deferlearn.objective.state import State, WorkingSet, capacity, nearest
 
@@ -129,7 +129,7 @@ def removal_ends(
     elif outside.any():
         columns[outside] = problem.gram.block(ks[outside], ws.index)
     mu = state.mu_without(ks) if mu_new is None else mu_new
-    out = path.removal_paths(
+    out = removal_paths(
         ws.Q, ws.Q_lo, ws.y, ws.upper, ws.root, problem.offset,
         state.a[ws.index], state.a_lo[ws.index], state.G[ws.index], state.beta,
         state.status[ws.index], members, p, R, state.mu, state.quadratic,
@@ -307,7 +307,7 @@ def _homotopy(state: State, ws: WorkingSet, rng: Any, spread: float, counters: C
     start[low & shaken] = (np.maximum(actual, 0.0) + noise)[low & shaken]
     start[up & shaken] = (np.minimum(actual, 0.0) - noise)[up & shaken]
     drift = actual - start
-    outcome, beta, p, steps = path.follow(
+    outcome, beta, p, steps = follow(
         ws.Q, ws.Q_lo, ws.y, ws.upper, ws.root, problem.offset,
         a, a_lo, start, state.beta, status, members, p, R,
         drift, np.zeros(len(index)), -state.imbalance(), 0.0, most_steps(ws),

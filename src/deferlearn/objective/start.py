@@ -16,7 +16,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, LinearSVC
 
 from deferlearn.kernels import WHOLE_GRAM_LIMIT, Array, KernelGram, LinearGram
-from deferlearn.objective.path import FREE, LOW, UP, independent
+from deferlearn.objective.free_set import independent
+from deferlearn.objective.path import FREE, LOW, UP
 from deferlearn.objective.state import WHOLE_SET_LIMIT, State, WorkingSet, capacity
 
 # Beyond this size a start from nothing costs more than a guess.
@@ -68,7 +69,9 @@ def _interior_point(state: State) -> tuple[Array, float]:
         if boxed:
             right -= target / room - high
         inverse = 1.0 / curvature
-        scaled = Z.multiply(inverse[:, None]).tocsr() if hasattr(Z, "multiply") else Z * inverse[:, None]
+        scaled = (
+            Z.multiply(inverse[:, None]).tocsr() if hasattr(Z, "multiply") else Z * inverse[:, None]
+        )
         inner = Z.T @ scaled
         inner = (inner.toarray() if hasattr(inner, "toarray") else inner) + mu * np.eye(d)
         factor = scipy.linalg.cho_factor(inner, check_finite=False)
@@ -98,7 +101,11 @@ def _interior_point(state: State) -> tuple[Array, float]:
 
 def _scikit_learn_linear(state: State, gram: LinearGram) -> tuple[Array, float]:
     problem = state.problem
-    X = gram.rows * problem.y[:, None] if not gram.sparse else gram.rows.multiply(problem.y[:, None])
+    X = (
+        gram.rows * problem.y[:, None]
+        if not gram.sparse
+        else gram.rows.multiply(problem.y[:, None])
+    )
     C = 1.0 / state.mu
     if problem.offset:
         return _dual_of_svc(SVC(kernel="linear", C=C, tol=1e-4), X, state)

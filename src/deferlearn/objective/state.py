@@ -33,6 +33,7 @@ class Problem:
 
     @property
     def hard(self) -> bool:
+        """Whether errors are forbidden instead of paid for."""
         return bool(self.upper.size) and bool(np.isinf(self.upper[0]))
 
 
@@ -64,10 +65,12 @@ class State:
 
     @property
     def total_weight(self) -> float:
+        """Sum of the weights of the kept samples: their number, if nobody is weighted."""
         return float(self.problem.weight[self.kept].sum())
 
     @property
     def mu(self) -> float:
+        """Weight of ``|w|^2 / 2`` for the kept samples."""
         return mu_from_alpha(self.problem.alpha, self.total_weight)
 
     def mu_without(self, k: Index) -> Array:
@@ -214,16 +217,17 @@ class WorkingSet:
         self.whole = len(index) == problem.gram.n
         self.position = np.full(problem.gram.n, -1, dtype=np.int64)
         self.position[index] = np.arange(len(index))
+        self.Q_lo: Array | None = None
         if precise:
             self.Q, self.Q_lo = problem.gram.block_pair(index, index)
         else:
             self.Q = problem.gram.block(index, index)
-            self.Q_lo = None
         self.y = problem.y[index]
         self.upper = problem.upper[index]
         self.root = problem.root[index]
 
     def covers(self, members: Index) -> bool:
+        """Whether all members are in the working set."""
         return bool((self.position[members] >= 0).all())
 
 

@@ -16,7 +16,7 @@ KERNELS = ("linear", "poly", "rbf", "precomputed")
 
 
 def check_problem(
-    X: Any, y: ArrayLike, alpha: float, kernel: Any, margin: str, weights: ArrayLike | None
+    X: Any, y: ArrayLike, alpha: Any, kernel: Any, margin: str, weights: ArrayLike | None
 ) -> tuple[Any, Array, Array]:
     """X as floats (dense, or CSR), y as floats in {-1, +1}, weights as floats."""
     if not callable(kernel) and kernel not in KERNELS:
@@ -26,7 +26,7 @@ def check_problem(
     linear = isinstance(kernel, str) and kernel == "linear"
     if margin == "hard" and not linear:
         raise ValueError(f"margin='hard' is for kernel='linear' only, got kernel={kernel!r}.")
-    if not isinstance(alpha, Real) or not np.isfinite(alpha) or alpha <= 0:
+    if not isinstance(alpha, Real) or not 0 < float(alpha) < np.inf:
         raise ValueError(f"alpha={alpha!r} must be a positive, finite number.")
     X = check_matrix(X, "X", allow_sparse=linear, kernel=kernel)
     n = X.shape[0]
@@ -109,14 +109,16 @@ def check_indices(ks: Iterable[int], kept: NDArray[np.bool_]) -> Index:
     index = given.astype(np.int64)
     bad = (index < 0) | (index >= len(kept))
     if bad.any():
-        raise ValueError(f"Sample {index[bad][0]} does not exist; indices run from 0 to {len(kept) - 1}.")
+        raise ValueError(
+            f"Sample {index[bad][0]} does not exist; indices run from 0 to {len(kept) - 1}."
+        )
     gone = ~kept[index]
     if gone.any():
         raise ValueError(f"Sample {index[gone][0]} has been removed already.")
     return index
 
 
-def kernel_width(gamma: float | str, X: Any, kernel: Any) -> float:
+def kernel_width(gamma: Any, X: Any, kernel: Any) -> float:
     """Resolve gamma; "scale" and "auto" as in scikit-learn's SVC."""
     if callable(kernel) or kernel in ("linear", "precomputed"):
         return 1.0
@@ -125,7 +127,7 @@ def kernel_width(gamma: float | str, X: Any, kernel: Any) -> float:
         return float(1.0 / spread) if spread > 0 else 1.0
     if gamma == "auto":
         return 1.0 / X.shape[1]
-    if not isinstance(gamma, Real) or not np.isfinite(gamma) or gamma <= 0:
+    if not isinstance(gamma, Real) or not 0 < float(gamma) < np.inf:
         raise ValueError(f"gamma={gamma!r} must be 'scale', 'auto' or a positive number.")
     return float(gamma)
 

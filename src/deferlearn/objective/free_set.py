@@ -1,0 +1,201 @@
+"""The free samples and the inverse of their bordered Gram matrix, kept by rank-one changes.
+
+With an offset the matrix of the members M is ``[[0, y_M'], [y_M, Q_MM]]``, without one ``Q_MM``; R is its
+inverse, ``members[:p]`` are the samples in the order of its rows. An explicit inverse costs ``p^2`` per
+change and per solution. It is less accurate than a factorisation, so whoever uses it checks the
+result (`path.follow` does, at every step) and calls `rebuild` where that is not good enough.
+"""
+
+import numpy as np
+from numba import njit
+
+from deferlearn.objective.doubledouble import add, multiply
+
+
+@njit(cache=True)
+def inverse_times(R, q, rhs, out):
+    """``R @ rhs``, column by column: additions to a vector need no re-ordering to run in parallel."""
+    for i in range(q):
+        out[i] = 0.0
+    for j in range(q):
+        w = rhs[j]
+        for i in range(q):
+            out[i] += w * R[j, i]
+
+
+@njit(cache=True)
+def rebuild(Q, members, p, y, offset, R):
+    """Compute R anew (Gauss-Jordan), so that rounding of many rank-one changes does not stay.
+
+    False if the matrix is singular; R is then of no use.
+    """
+    first = 1 if offset else 0
+    q = p + first
+    K = np.zeros((q, q))
+    for i in range(p):
+        if offset:
+            K[0, 1 + i] = y[members[i]]
+            K[1 + i, 0] = y[members[i]]
+        for j in range(p):
+            K[first + i, first + j] = Q[members[i], members[j]]
+    for i in range(q):
+        for j in range(q):
+            R[i, j] = 1.0 if i == j else 0.0
+    for c in range(q):
+        pivot = c
+        for i in range(c + 1, q):
+            if abs(K[i, c]) > abs(K[pivot, c]):
+                pivot = i
+        if K[pivot, c] == 0.0:
+            return False
+        for j in range(q):
+            K[c, j], K[pivot, j] = K[pivot, j], K[c, j]
+            R[c, j], R[pivot, j] = R[pivot, j], R[c, j]
+        inverse = 1.0 / K[c, c]
+        for j in range(q):
+            K[c, j] *= inverse
+            R[c, j] *= inverse
+        for i in range(q):
+            w = K[i, c]
+            if i != c and w != 0.0:
+                for j in range(q):
+                    K[i, j] -= w * K[c, j]
+                    R[i, j] -= w * R[c, j]
+    return True
+
+
+@njit(cache=True)
+def solve(Q, Q_lo, members, p, y, offset, R, rhs, rhs_lo, x, x_lo, work):
+    """Solve the bordered system; in precise mode to the last digits of a pair. False if it fails."""
+    first = 1 if offset else 0
+    q = p + first
+    inverse_times(R, q, rhs, x)
+    for i in range(q):
+        x_lo[i] = 0.0
+    if Q_lo is None:
+        return True
+    residual = np.empty(q)
+    rebuilt = False
+    previous = np.inf
+    for _ in range(12):
+        scale = 0.0
+        worst = 0.0
+        for i in range(q):
+            hi, lo = rhs[i], rhs_lo[i]
+            size = abs(hi)
+            for j in range(q):
+                if i < first and j < first:
+                    continue
+                if i < first:
+                    k_hi, k_lo = y[members[j - first]], 0.0
+                elif j < first:
+                    k_hi, k_lo = y[members[i - first]], 0.0
+                else:
+                    k_hi = Q[members[i - first], members[j - first]]
+                    k_lo = Q_lo[members[i - first], members[j - first]]
+                v_hi, v_lo = multiply(k_hi, k_lo, x[j], x_lo[j])
+                size += abs(v_hi)
+                hi, lo = add(hi, lo, -v_hi, -v_lo)
+            residual[i] = hi + lo
+            scale = max(scale, size)
+            worst = max(worst, abs(residual[i]))
+        if worst <= 1e-29 * scale:
+            return True
+        if worst > 0.5 * previous:
+            if worst <= 1e-25 * scale:
+                return True
+            if rebuilt:
+                return False
+            if not rebuild(Q, members, p, y, offset, R):
+                return False
+            rebuilt = True
+        previous = worst
+        inverse_times(R, q, residual, work)
+        for i in range(q):
+            x[i], x_lo[i] = add(x[i], x_lo[i], work[i], 0.0)
+    return previous <= 1e-22 * scale
+
+
+@njit(cache=True)
+def border(Q, Q_lo, members, p, y, offset, j, rhs, rhs_lo):
+    """The column that sample j adds to the bordered matrix."""
+    first = 1 if offset else 0
+    if offset:
+        rhs[0] = y[j]
+        rhs_lo[0] = 0.0
+    for i in range(p):
+        rhs[first + i] = Q[j, members[i]]
+        if Q_lo is None:
+            rhs_lo[first + i] = 0.0
+        else:
+            rhs_lo[first + i] = Q_lo[members[i], j]
+
+
+@njit(cache=True)
+def insert(R, members, p, offset, z, s, q_jj, y_j, j):
+    """Add sample j to the free set; z = R @ border and s the Schur complement (unused if first)."""
+    if offset and p == 0:
+        R[0, 0] = -q_jj
+        R[0, 1] = y_j
+        R[1, 0] = y_j
+        R[1, 1] = 0.0
+    else:
+        q = p + (1 if offset else 0)
+        for i in range(q):
+            w = z[i] / s
+            for k in range(q):
+                R[i, k] += w * z[k]
+            R[i, q] = -w
+            R[q, i] = -w
+        R[q, q] = 1.0 / s
+    members[p] = j
+    return p + 1
+
+
+@njit(cache=True)
+def drop(R, members, p, offset, r):
+    """Take the r-th member out of the free set."""
+    first = 1 if offset else 0
+    q = p + first
+    last = q - 1
+    at = first + r
+    if at != last:  # bring it to the end, so that the rest stays packed
+        for i in range(q):
+            R[i, at], R[i, last] = R[i, last], R[i, at]
+        for i in range(q):
+            R[at, i], R[last, i] = R[last, i], R[at, i]
+        members[r], members[p - 1] = members[p - 1], members[r]
+    if p > 1 or not offset:
+        pivot = R[last, last]
+        if pivot == 0.0:
+            return p - 1  # R is spoilt; the check of the next slopes finds it and rebuilds it
+        for i in range(last):
+            w = R[i, last] / pivot
+            for k in range(last):
+                R[i, k] -= w * R[last, k]
+    if offset and p == 2:  # one member left: it can move only if the balance asks for it, exactly
+        R[0, 1] = 1.0 if R[0, 1] > 0.0 else -1.0
+        R[1, 0] = R[0, 1]
+        R[1, 1] = 0.0
+    return p - 1
+
+
+@njit(cache=True)
+def independent(Q, y, offset, candidates, members, R):
+    """Make members of the candidates, in order, passing over those that depend on earlier ones."""
+    size = R.shape[0]
+    rhs, rhs_lo, z = np.zeros(size), np.zeros(size), np.zeros(size)
+    first = 1 if offset else 0
+    p = 0
+    for j in candidates:
+        if p == members.size:
+            break
+        s = Q[j, j]
+        if p > 0:
+            border(Q, None, members, p, y, offset, j, rhs, rhs_lo)
+            inverse_times(R, p + first, rhs, z)
+            for i in range(p + first):
+                s -= rhs[i] * z[i]
+        if s > 1e-9 * Q[j, j] or (offset and p == 0):
+            p = insert(R, members, p, offset, z, s, Q[j, j], y[j], j)
+    return p
