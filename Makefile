@@ -39,9 +39,8 @@ test: check
 test-all: check
 	DEFERLEARN_FULL=1 $(BIN)/pytest -n 2
 
-bench: $(VENV)/stamp-dev
-	@ls benchmarks/bench_*.py >/dev/null 2>&1 || { echo "no benchmarks/bench_*.py here"; exit 1; }
-	@for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python "$$script" || exit 1; done
+bench: $(VENV)/stamp-cli
+	@for script in $(wildcard benchmarks/*.py); do echo "== $$script"; $(BIN)/python "$$script" || exit 1; done
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

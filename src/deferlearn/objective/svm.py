@@ -72,7 +72,7 @@ class SVMObjective:
     4
     >>> before = objective.value
     >>> objective.remove(4)
-    >>> abs(before - objective.value - gains[4]) < 1e-12
+    >>> bool(abs(before - objective.value - gains[4]) < 1e-12)
     True
     """
 
@@ -141,13 +141,16 @@ class SVMObjective:
         index = check_indices(ks, self._state.kept)
         return exact_gains(self._state, self._working_set, index, self.counters)
 
-    def gain_bounds(self, ks: Iterable[int]) -> tuple[Array, Array]:
+    def gain_bounds(self, ks: Iterable[int], floor: ArrayLike | None = None) -> tuple[Array, Array]:
         """Certified lower and upper bounds of the gains of several samples, cheaply.
 
-        They meet for every sample whose dual variable stays zero.
+        They meet for every sample whose dual variable stays zero. ``floor``, one number for all or one
+        for each, says from where on a gain is of interest: an upper bound that has fallen below it
+        is not tightened further.
         """
         index = check_indices(ks, self._state.kept)
-        return screening.gain_bounds(self._state, self._working_set, index, self.counters)
+        limits = np.broadcast_to(np.asarray(-np.inf if floor is None else floor), index.shape)
+        return screening.gain_bounds(self._state, self._working_set, index, limits, self.counters)
 
     def remove(self, k: int) -> None:
         """Defer sample k: the state moves on to the kept samples without it."""
@@ -187,6 +190,11 @@ class SVMObjective:
     def kept(self) -> NDArray[np.bool_]:
         """Mask of the samples that the machine keeps."""
         return self._state.kept.copy()
+
+    @property
+    def labels(self) -> Array:
+        """The labels -1 and +1 of all samples."""
+        return self._problem.y.copy()
 
     @property
     def removed(self) -> Index:

@@ -1,0 +1,266 @@
+r"""Lower bounds on the submodularity ratio of g, the paper's and sharper ones.
+
+All of them divide a lower bound on one gain by an upper bound on what many removals gain together.
+
+*One gain.* F is a minimum of functions linear in the samples' weights, so deferring j from the kept
+set A gains at least :math:`u_j (\alpha |w_A|^2 + h_j)`, with h the hinge loss. With offset, either both
+classes have a sample outside the margin, which forces :math:`|w_A| \ge 2 / D` with D the largest distance
+between the classes; or one class, of kept weight T, has all its dual variables at their bound, and
+then :math:`|w_A| \ge T \Delta_{1/T} / (2 \alpha m_A)`. After n removals T is at least
+``s = V_min - n``. Without offset, a sample alone already costs
+:math:`\min_w \alpha |w|^2 + h_j \ge \min\{\alpha / \kappa^2, 1/2\}`.
+
+*Many together.* The optimum of what remains, ``(w', b')``, is feasible for A: the gain of L is at most
+:math:`\sum_L u_i (\alpha |w'|^2 + h_i)`. Strong duality gives :math:`2 \alpha m |w'|^2 \le \sum a \le m`, and
+some sample lies on the margin, so :math:`h_i \le 2 + \text{diameter} |w'|` (without offset
+:math:`1 + \kappa |w'|`). It is also at most F(V), because F does not grow when samples leave; a single
+removal has ratio 1, so there L has two samples or more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from deferlearn.bounds._view import View
+from deferlearn.bounds.hulls import HullPath
+from deferlearn.kernels import WHOLE_GRAM_LIMIT
+from deferlearn.objective import SVMObjective
+
+# A ratio below this multiplies g(OPT) by less than a thousandth: true, and of no use.
+USELESS = 1e-3
+# Bounds are rounded down by this, so that floating point cannot push them over the true ratio.
+ROUND_DOWN = 1.0 - 1e-9
+
+
+@dataclass(frozen=True)
+class RatioBound:
+    """One lower bound on the submodularity ratio.
+
+    Attributes
+    ----------
+    name : str
+        Which theorem or argument gives it.
+    value : float
+        The bound; 0 if nothing is claimed.
+    holds : bool
+        Whether its condition is met.
+    condition : str
+        The condition in plain words, with the numbers at hand.
+    """
+
+    name: str
+    value: float
+    holds: bool
+    condition: str
+
+
+@dataclass(frozen=True)
+class SubmodularityBound:
+    """Lower bounds on the submodularity ratio for selections of at most n samples.
+
+    Attributes
+    ----------
+    n : int
+        The budget.
+    paper : RatioBound
+        The paper's theorem for this kind of SVM.
+    stronger : tuple of RatioBound
+        Sharper bounds, see `deferlearn.bounds.ratio`.
+    best : float
+        The largest bound whose condition holds; 0 if there is none.
+    vacuous : bool
+        Whether `best` is zero or too small to promise anything of use.
+    words : str
+        What it means.
+    """
+
+    n: int
+    paper: RatioBound
+    stronger: tuple[RatioBound, ...]
+    best: float
+    vacuous: bool
+    words: str
+
+
+def submodularity_bound(objective: SVMObjective, n: int) -> SubmodularityBound:
+    r"""How close g is to submodular, at least, while no more than n samples are deferred.
+
+    The ratio is the largest :math:`\gamma \le 1` with :math:`\sum_{j \in L} [g(S + j) - g(S)] \ge \gamma
+    [g(S \cup L) - g(S)]` for all S of at most n samples and all L disjoint from S. Over *all* S it
+    can be zero, which is why every bound for an SVM with offset has a condition on n.
+
+    Parameters
+    ----------
+    objective : SVMObjective
+        In its initial state.
+    n : int
+        The budget: how many samples may be deferred.
+
+    Returns
+    -------
+    SubmodularityBound
+
+    Notes
+    -----
+    The paper's theorems are for unit weights. The stronger bounds hold for any weights: with n removals
+    a class keeps at least its weight less its n largest weights, which takes the place of ``V_min - n``.
+
+    Examples
+    --------
+    >>> from deferlearn.bounds import submodularity_bound
+    >>> from deferlearn.objective import SVMObjective
+    >>> X, y = [[-2.0], [-1.0], [1.0], [2.0]], [-1, -1, 1, 1]
+    >>> bound = submodularity_bound(SVMObjective(X, y, alpha=1.0, fit_intercept=False), n=2)
+    >>> round(bound.paper.value, 4), round(bound.best, 4)
+    (0.0208, 0.1993)
+    """
+    view = View.of(objective)
+    n = int(n)
+    if not 0 <= n <= view.n_samples:
+        raise ValueError(f"n={n} must be between 0 and {view.n_samples}, the number of samples.")
+    if view.value == 0 or view.n_samples == 1:
+        return _nothing_to_bound(view, n)
+    if view.problem.hard:
+        paper, stronger = _hard(view)
+    elif view.problem.offset:
+        paper, stronger = _with_offset(view, n)
+    else:
+        paper, stronger = _without_offset(view)
+    best = max((b.value for b in (paper, *stronger) if b.holds), default=0.0)
+    return SubmodularityBound(n, paper, stronger, best, best < USELESS, _words(best, n, paper, stronger))
+
+
+def _claim(name: str, value: float, holds: bool, condition: str) -> RatioBound:
+    value = min(1.0, float(value)) * ROUND_DOWN if holds and value > 0 else 0.0
+    return RatioBound(name, value, holds, condition)
+
+
+def _nothing_to_bound(view: View, n: int) -> SubmodularityBound:
+    why = "F(V) = 0, so g is zero" if view.value == 0 else "there is a single sample"
+    bound = RatioBound("trivial", 1.0, True, why)
+    words = f"The ratio is 1, as for a submodular function: {why}."
+    return SubmodularityBound(n, bound, (), 1.0, False, words)
+
+
+def _words(best: float, n: int, paper: RatioBound, stronger: tuple[RatioBound, ...]) -> str:
+    if best == 0:
+        why = next((b.condition for b in (*stronger, paper) if not b.holds), "")
+        return (
+            "No positive bound on the submodularity ratio is known here, so no guarantee against the "
+            f"best selection follows from the theory ({why or 'the classes overlap too much'})."
+        )
+    start = f"While at most {n} samples are deferred, the submodularity ratio is at least {best:.3g}"
+    if best < USELESS:
+        return start + ", which is true but vacuous: the guarantee it implies is close to nothing."
+    return start + "."
+
+
+def _hard(view: View) -> tuple[RatioBound, tuple[RatioBound, ...]]:
+    two = float(np.sort(view.problem.weight)[:2].sum())
+    paper = _paper(view, "hard margin (Proposition)", 1.0 / view.n_samples, True, "always")
+    return paper, (_claim("hard margin, two or more removals", two / view.total, True, "always"),)
+
+
+def _without_offset(view: View) -> tuple[RatioBound, tuple[RatioBound, ...]]:
+    alpha, kappa = view.problem.alpha, view.radius
+    eta = 2.0 + kappa / np.sqrt(alpha)
+    gain = min(_inverse((eta - 2.0) ** 2), 0.5)
+    single = np.minimum(2.0 * alpha * _inverse_array(view.problem.root**2), 1.0)  # best dual variable
+    least = float((single - single**2 * view.problem.root**2 / (4.0 * alpha)).min())
+    two = float(np.sort(view.problem.weight)[:2].sum())
+    paper = _paper(view, "soft margin without offset", gain / (eta + eta**2 / 2), True, "always")
+    return paper, (
+        _claim("gains one by one", gain / eta, True, "always"),
+        _claim("gains one by one, sharper norm", least / (1.5 + kappa / np.sqrt(2 * alpha)), True, "always"),
+        _claim("at most F(V) together", two * least / view.value, True, "always"),
+    )  # fmt: skip
+
+
+def _with_offset(view: View, n: int) -> tuple[RatioBound, tuple[RatioBound, ...]]:
+    alpha, kappa = view.problem.alpha, view.radius
+    eta = 2.0 + kappa / np.sqrt(alpha)
+    path = HullPath(view)
+    paper = _paper_with_offset(view, path, n, eta)
+    least, shares = _kept_weight(view, n)
+    smaller = min(view.class_counts)
+    if view.unit_weights:
+        condition = f"n <= V_min - 1: {n} against {smaller} - 1"
+    else:
+        condition = f"{n} removals must leave weight in both classes; they leave {max(least, 0.0):.3g}"
+    if least <= 0:
+        return paper, (_claim("gains one by one", 0.0, False, condition),)
+    distance = path.distance(least).lower
+    diameter, across = view.diameters()
+    inside = (distance * least / view.total) ** 2 / (4.0 * alpha)
+    numerator = min(inside, _inverse((eta - 2.0) ** 2))
+    sharper = min((distance * shares) ** 2 / (4.0 * alpha), 4.0 * alpha * _inverse(across**2))
+    two = float(np.sort(view.problem.weight)[:2].sum())
+    together = 2.5 + diameter / np.sqrt(2.0 * alpha)
+    return paper, (
+        _claim("gains one by one", numerator / (2.0 * eta - 1.0), True, condition),
+        _claim("at most 2 V_min together", numerator * two / (2.0 * path.largest), True, condition),
+        _claim("gains one by one, sharper norm", sharper / together, True, condition),
+        _claim("at most F(V) together", sharper * two / view.value, True, condition),
+    )
+
+
+def _kept_weight(view: View, n: int) -> tuple[float, float]:
+    """Least weight that n removals leave in a class, and least share of all that is left."""
+    least, share = np.inf, np.inf
+    for label in (-1.0, 1.0):
+        weight = np.sort(view.problem.weight[view.y == label])[::-1]
+        kept, gone = float(weight[n:].sum()), float(weight[:n].sum())
+        least = min(least, kept)
+        share = min(share, kept / max(view.total - gone, 1e-300))
+    return float(least), float(share)
+
+
+def _paper(view: View, name: str, value: float, holds: bool, condition: str) -> RatioBound:
+    if not view.unit_weights:
+        return _claim(name, 0.0, False, "the paper's theorems are for equal weights")
+    return _claim(name, value, holds, condition)
+
+
+def _paper_with_offset(view: View, path: HullPath, n: int, eta: float) -> RatioBound:
+    size, smaller = view.n_samples, min(view.class_counts)
+    name = f"soft margin with offset, {'linear' if view.linear else 'kernel'}"
+    if not view.unit_weights:
+        return _paper(view, name, 0.0, False, "")
+    unit = path.largest / smaller  # equal weights other than one: hulls know weights, s counts samples
+    many = eta + eta**2 / 2 * (0.5 + np.sqrt(0.25 + 4 * size * (eta - 1) / eta**2)) + (eta - 1) * size
+    if view.linear:
+        s, found = path.separating() if unit == 1.0 else _separating_counts(path, smaller, unit)
+        if found is None:
+            return _paper(view, name, 0.0, False, "some reduced hulls must be apart; all of them meet")
+        overlap = (found * s / size) ** 2
+        holds, condition = n <= smaller - s, f"n <= V_min - s*: {n} against {smaller} - {s}"
+    else:
+        sigma = (smaller - n) / size
+        zeta = path.distance(unit).lower ** 2 if sigma > 0 else 0.0
+        overlap = zeta * sigma**2
+        holds = n <= smaller - 1 and _full_rank(view)
+        condition = f"n < V_min ({n} against {smaller}) and a kernel matrix of full rank"
+    numerator = min(overlap / (4.0 * view.problem.alpha), _inverse((eta - 2.0) ** 2))
+    return _paper(view, name, numerator / many, holds, condition)
+
+
+def _separating_counts(path: HullPath, smaller: int, unit: float) -> tuple[int, float | None]:
+    raise NotImplementedError
+
+
+def _full_rank(view: View) -> bool:
+    if view.n_samples > WHOLE_GRAM_LIMIT:
+        return False  # too large to tell, so nothing is claimed
+    eigenvalues = np.linalg.eigvalsh(view.signed_gram())
+    noise = view.n_samples * np.finfo(float).eps * eigenvalues[-1]
+    return bool(eigenvalues[0] > noise)
+
+
+def _inverse(x: float) -> float:
+    return 1.0 / x if x > 0 else np.inf
+
+
+def _inverse_array(x: np.ndarray) -> np.ndarray:
+    return np.divide(1.0, x, out=np.full_like(x, np.inf), where=x > 0)

@@ -1,0 +1,20 @@
+"""The paper's algorithms: which samples humans take. One algorithm a file; none knows an SVM."""
+
+from deferlearn.selection.distorted import distorted_greedy
+from deferlearn.selection.result import Iteration, SelectionInterrupted, SelectionResult
+from deferlearn.selection.states import Objective, States
+from deferlearn.selection.stochastic import stochastic_distorted_greedy
+from deferlearn.selection.sweep import submodularity_sweep
+from deferlearn.selection.unconstrained import unconstrained_distorted_greedy
+
+__all__ = [
+    "Iteration",
+    "Objective",
+    "SelectionInterrupted",
+    "SelectionResult",
+    "States",
+    "distorted_greedy",
+    "stochastic_distorted_greedy",
+    "submodularity_sweep",
+    "unconstrained_distorted_greedy",
+]

@@ -1,0 +1,94 @@
+"""Distorted greedy: the paper's Algorithm 1."""
+
+from __future__ import annotations
+
+from itertools import repeat
+
+from numpy.typing import ArrayLike
+
+from deferlearn.selection.greedy import (
+    Callback,
+    ClassFloor,
+    check_budget,
+    check_floor,
+    check_loss,
+    check_ratio,
+    check_tol,
+    run,
+)
+from deferlearn.selection.result import SelectionResult
+from deferlearn.selection.states import Objective, States
+
+
+def distorted_greedy(
+    objective: Objective,
+    human_loss: ArrayLike,
+    n: int,
+    submodularity_ratio: float = 1.0,
+    *,
+    tol: float = 0.0,
+    min_kept_per_class: int = 0,
+    callback: Callback | None = None,
+    states: States | None = None,
+) -> SelectionResult:
+    r"""Defer, in each of n rounds, the sample with the largest distorted score, if it is positive.
+
+    The score of sample k in round i is :math:`\omega_i\,[g(S + k) - g(S)] - c_k` with
+    :math:`\omega_i = (1 - \gamma / n)^{n - 1 - i}`. A round without a positive score adds nobody, and
+    the next, with a larger omega, may. With gamma at most the true submodularity ratio,
+
+    .. math:: g(S) - c(S) \ge (1 - e^{-\gamma})\, g(OPT) - c(OPT)
+
+    (Harshaw et al. 2019, Theorem 3; the paper's Algorithm 1). The picks are those of evaluating every
+    gain in every round: bounds dismiss most candidates, the rest are solved exactly. Scores equal to
+    1e-9 are ties, which the smallest index wins.
+
+    Parameters
+    ----------
+    objective : Objective
+        The machine's loss as a set function, e.g. `deferlearn.objective.SVMObjective`; left as it was.
+    human_loss : array-like of shape (n_samples,)
+        c_k: what a human's answer costs on each sample; not negative.
+    n : int
+        The budget: at most so many samples are deferred.
+    submodularity_ratio : float in (0, 1], default=1.0
+        The paper's gamma.
+    tol : float in [0, 1), default=0.0
+        Accept a pick whose score is certified to be at least ``1 - tol`` times the best possible; the
+        guarantee then holds with the factor ``1 - result.slack``.
+    min_kept_per_class : int, default=0
+        So many samples of each class stay with the machine; needs ``objective.labels``.
+    callback : callable, default=None
+        Gets each `Iteration` as it is done.
+    states : States, default=None
+        States shared with other runs from the same objective.
+
+    Returns
+    -------
+    SelectionResult
+
+    Examples
+    --------
+    >>> from deferlearn.objective import SVMObjective
+    >>> from deferlearn.selection import distorted_greedy
+    >>> X, y = [[-2.0], [-1.0], [1.0], [2.0], [-3.0]], [-1, -1, 1, 1, 1]
+    >>> result = distorted_greedy(SVMObjective(X, y, alpha=0.1), [0.1] * 5, n=2)
+    >>> result.order
+    array([4])
+    >>> round(result.value, 3)
+    2.195
+    """
+    loss = check_loss(objective, human_loss)
+    n = check_budget(objective, n)
+    floor = ClassFloor(objective, check_floor(min_kept_per_class))
+    return run(
+        states if states is not None else States(objective, keep=False),
+        loss,
+        n,
+        check_ratio(submodularity_ratio),
+        repeat(None, n),
+        algorithm="distorted",
+        tol=check_tol(tol),
+        floor=floor,
+        callback=callback,
+    )

@@ -1,0 +1,108 @@
+"""What a selection returns: the picks, why each was made, and how much work it took."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """One round of a greedy algorithm.
+
+    Attributes
+    ----------
+    index : number of the round, from 0
+    omega : weight of the gain in this round's score
+    picked : the sample that was deferred, -1 if no score was positive
+    score, gain : of the best candidate; ``omega * gain - loss`` (NaN where bounds alone showed that no
+        candidate has a positive score)
+    n_candidates, n_exact, n_screened : candidates, and how many of them were solved exactly or
+        dismissed by bounds
+    slack : how far, relative to the best possible score, the pick may be from it (0 unless tol > 0)
+    """
+
+    index: int
+    omega: float
+    picked: int
+    score: float
+    gain: float
+    n_candidates: int
+    n_exact: int
+    n_screened: int
+    slack: float
+
+
+@dataclass
+class SelectionResult:
+    """Which samples humans take, in the order in which they were picked.
+
+    Attributes
+    ----------
+    order : ndarray of shape (n_deferred,)
+        Indices of the deferred samples, first pick first.
+    gains, scores, omegas : ndarray of shape (n_deferred,)
+        Exact marginal gain of each pick, its distorted score ``omega * gain - loss``, and omega.
+    value : float
+        ``g(S) - c(S)``: by how much machine and human loss together fell below the machine's alone.
+    initial_value : float
+        F(V), the machine's loss with nothing deferred.
+    n : int
+        The budget.
+    submodularity_ratio : float
+        The ratio gamma that the algorithm worked with.
+    algorithm : str
+        "distorted", "stochastic", "unconstrained" or "sweep".
+    iterations : list of Iteration
+        What happened in each round.
+    epsilon, delta : float or None
+        Of the stochastic algorithm and of the sweep.
+    tol : float
+        The slack that was allowed; `slack` is the largest that was used. The guarantee of the
+        algorithm holds with the factor ``1 - slack``.
+    n_states : int
+        Distinct sets S whose gains were looked at (shared between the runs of a sweep).
+    members : list of SelectionResult
+        The runs of a sweep.
+    """
+
+    order: NDArray[np.int64]
+    gains: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    omegas: NDArray[np.float64]
+    value: float
+    initial_value: float
+    n: int
+    submodularity_ratio: float
+    algorithm: str
+    iterations: list[Iteration] = field(default_factory=list, repr=False)
+    epsilon: float | None = None
+    delta: float | None = None
+    tol: float = 0.0
+    n_states: int = 0
+    members: list[SelectionResult] = field(default_factory=list, repr=False)
+
+    @property
+    def n_exact(self) -> int:
+        """Gains that were solved exactly."""
+        return sum(i.n_exact for i in self.iterations) + sum(m.n_exact for m in self.members)
+
+    @property
+    def n_screened(self) -> int:
+        """Gains that were dismissed by bounds."""
+        return sum(i.n_screened for i in self.iterations) + sum(m.n_screened for m in self.members)
+
+    @property
+    def slack(self) -> float:
+        """Largest relative slack of a pick; 0 for exact picks."""
+        return max((i.slack for i in self.iterations), default=0.0)
+
+
+class SelectionInterrupted(KeyboardInterrupt):
+    """The user stopped a selection; ``result`` holds the picks so far."""
+
+    def __init__(self, result: SelectionResult) -> None:
+        super().__init__(f"stopped after {len(result.order)} picks; see the exception's `result`")
+        self.result = result

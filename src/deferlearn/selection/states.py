@@ -1,0 +1,177 @@
+"""The states of a selection, and the best candidate in one of them by bounds and refinement.
+
+Gains depend on the set S alone, not on the order in which it was picked, nor on omega: runs with
+another ratio or budget that reach the same set share its bounds and exact gains.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+# Scores this close, relative to max(1, |score|), are equal: the smallest index wins.
+TIE = 1e-9
+
+
+class Objective(Protocol):
+    """What a selection asks of an objective F; `deferlearn.objective.SVMObjective` is one."""
+
+    @property
+    def value(self) -> float:
+        """F of the kept samples."""
+
+    @property
+    def kept(self) -> NDArray[np.bool_]:
+        """Mask of the kept samples."""
+
+    def gain(self, k: int) -> float:
+        """Exact marginal gain of deferring k."""
+
+    def gain_bounds(self, ks: Any, floor: Any = None) -> tuple[Array, Array]:
+        """Certified lower and upper bounds; those below ``floor`` need not be tight."""
+
+    def remove(self, k: int) -> None:
+        """Defer k."""
+
+    def copy(self) -> Any:
+        """An independent objective in the same state."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The best candidate of one round: k is -1 if no score is positive."""
+
+    k: int
+    score: float
+    gain: float
+    n_exact: int
+    slack: float
+
+
+class State:
+    """One set S: the objective there, and all that is known of its gains."""
+
+    def __init__(self, objective: Objective, guess: Array) -> None:
+        self.objective = objective
+        self.value = objective.value
+        n = len(guess)
+        self.lower = np.full(n, -np.inf)
+        self.upper = np.full(n, np.inf)
+        self.exact = np.zeros(n, dtype=bool)
+        self._guess = guess  # where to look first; never trusted
+
+    @property
+    def estimate(self) -> Array:
+        """The best knowledge of every gain, as a guess for a neighbouring state."""
+        return np.where(np.isfinite(self.upper), self.upper, self._guess)
+
+    def solve(self, k: int) -> float:
+        """Exact gain of k, remembered."""
+        if not self.exact[k]:
+            self.lower[k] = self.upper[k] = self.objective.gain(k)
+            self.exact[k] = True
+        return float(self.lower[k])
+
+    def best(self, candidates: Index, omega: float, loss: Array, tol: float) -> Choice:
+        """The candidate with the largest ``omega * gain - loss``, provably, if that is positive.
+
+        With ``tol`` the largest up to the factor ``1 - tol``.
+        """
+        if len(candidates) == 0:
+            return Choice(-1, np.nan, np.nan, 0, 0.0)
+        solved = int(self.exact[candidates].sum())
+        cost = loss[candidates]
+        self._bound(candidates, omega, cost)
+        while True:
+            low = omega * self.lower[candidates] - cost
+            high = omega * self.upper[candidates] - cost
+            best, bound = float(low.max()), float(high.max())
+            n_exact = int(self.exact[candidates].sum()) - solved
+            if bound <= 0.0:
+                return Choice(-1, np.nan, np.nan, n_exact, 0.0)
+            tie = TIE * max(1.0, abs(best))
+            matters = (high > 0.0) & (high >= best - tie)
+            if tol > 0.0 and best > 0.0 and best >= (1.0 - tol) * bound:
+                matters &= low == best
+            unsolved = matters & ~self.exact[candidates]
+            if not unsolved.any():
+                break
+            self.solve(int(candidates[np.argmax(np.where(unsolved, high, -np.inf))]))
+        winners = matters & (low >= best - tie) & (low > 0.0)
+        if not winners.any():
+            return Choice(-1, best, float(self.lower[candidates[np.argmax(low)]]), n_exact, 0.0)
+        at = int(np.flatnonzero(winners)[np.argmin(candidates[winners])])
+        score, k = float(low[at]), int(candidates[at])
+        slack = max(0.0, 1.0 - score / bound) if tol > 0.0 else 0.0
+        return Choice(k, score, float(self.lower[k]), n_exact, slack)
+
+    def _bound(self, candidates: Index, omega: float, cost: Array) -> None:
+        """Bounds for those without, after one exact gain that tells what is worth being tight."""
+        new = np.isinf(self.upper[candidates])
+        if not new.any():
+            return
+        promising = candidates[np.argmax(omega * self.estimate_or_zero(candidates) - cost)]
+        best = omega * self.solve(int(promising)) - cost[candidates == promising][0]
+        new = np.isinf(self.upper[candidates])
+        if not new.any():
+            return
+        ks = candidates[new]
+        floor = (max(best, 0.0) + cost[new]) / omega
+        self.lower[ks], self.upper[ks] = self.objective.gain_bounds(ks, floor=floor)
+        # Bounds that meet are the gain: nothing is left to solve.
+        self.exact[ks] = self.lower[ks] == self.upper[ks]
+
+    def estimate_or_zero(self, candidates: Index) -> Array:
+        """The guess of the candidates' gains, 0 where there is none."""
+        estimate = self.estimate[candidates]
+        return np.where(np.isfinite(estimate), estimate, 0.0)
+
+
+class States:
+    """The states that runs from one objective have visited, shared by their sets.
+
+    Parameters
+    ----------
+    objective : Objective
+        The starting point; it is copied, and left as it was.
+    keep : bool, default=True
+        Whether to remember every state, for several runs. A single run needs only the last.
+
+    Attributes
+    ----------
+    n_states : int
+        Distinct sets visited.
+    """
+
+    def __init__(self, objective: Objective, keep: bool = True) -> None:
+        self._keep = keep
+        n = len(objective.kept)
+        start, guess = objective.copy(), np.full(n, np.nan)
+        self.candidates = np.flatnonzero(objective.kept)
+        self._states: dict[frozenset[int], State] = {frozenset(): State(start, guess)}
+        self.n_states = 1
+
+    @property
+    def root(self) -> State:
+        """The state in which nothing has been deferred."""
+        return self._states[frozenset()]
+
+    def after(self, state: State, picked: frozenset[int], k: int) -> State:
+        """The state in which k is deferred besides ``picked``, the set of ``state``."""
+        chosen = picked | {k}
+        known = self._states.get(chosen)
+        if known is not None:
+            return known
+        objective = state.objective.copy() if self._keep else state.objective
+        objective.remove(k)
+        following = State(objective, state.estimate)
+        self.n_states += 1
+        if self._keep:
+            self._states[chosen] = following
+        return following

@@ -1,0 +1,106 @@
+"""Stochastic distorted greedy: each round looks at a random sample of the candidates."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
+
+from deferlearn.selection.greedy import (
+    Callback,
+    ClassFloor,
+    check_budget,
+    check_floor,
+    check_loss,
+    check_open_unit,
+    check_ratio,
+    check_tol,
+    run,
+)
+from deferlearn.selection.result import SelectionResult
+from deferlearn.selection.states import Objective, States
+
+
+def sample_size(n_candidates: int, n: int, epsilon: float) -> int:
+    """``ceil(|V| / n * ln(1 / epsilon))``, at most |V|.
+
+    Examples
+    --------
+    >>> sample_size(1000, 100, 0.01)
+    47
+    """
+    return min(n_candidates, math.ceil(n_candidates / n * math.log(1.0 / epsilon)))
+
+
+def stochastic_distorted_greedy(
+    objective: Objective,
+    human_loss: ArrayLike,
+    n: int,
+    submodularity_ratio: float = 1.0,
+    *,
+    epsilon: float = 0.01,
+    tol: float = 0.0,
+    min_kept_per_class: int = 0,
+    random_state: Any = None,
+    callback: Callback | None = None,
+    states: States | None = None,
+) -> SelectionResult:
+    r"""Distorted greedy over a fresh random sample of V in each round.
+
+    The sample has ``min(|V|, ceil(|V| / n * ln(1 / epsilon)))`` members, less those already taken, so
+    that all rounds together look at about ``|V| ln(1 / epsilon)`` candidates. In expectation
+
+    .. math:: g(S) - c(S) \ge (1 - e^{-\gamma} - \epsilon)\, g(OPT) - c(OPT)
+
+    (Harshaw et al. 2019). Other parameters are those of `distorted_greedy`.
+
+    Parameters
+    ----------
+    objective, human_loss, n, submodularity_ratio, tol, min_kept_per_class, callback, states
+        As in `distorted_greedy`.
+    epsilon : float in (0, 1), default=0.01
+        Smaller means larger samples.
+    random_state : int, RandomState or None, default=None
+        A seed makes the picks repeatable.
+
+    Returns
+    -------
+    SelectionResult
+
+    Examples
+    --------
+    >>> from deferlearn.objective import SVMObjective
+    >>> from deferlearn.selection import stochastic_distorted_greedy
+    >>> X, y = [[-2.0], [-1.0], [1.0], [2.0], [-3.0]], [-1, -1, 1, 1, 1]
+    >>> objective = SVMObjective(X, y, alpha=0.1)
+    >>> stochastic_distorted_greedy(objective, [0.1] * 5, n=2, random_state=0).order
+    array([4])
+    """
+    loss = check_loss(objective, human_loss)
+    n = check_budget(objective, n)
+    epsilon = check_open_unit("epsilon", epsilon)
+    floor = ClassFloor(objective, check_floor(min_kept_per_class))
+    rng = check_random_state(random_state)
+    shared = states if states is not None else States(objective, keep=False)
+    ground = shared.candidates
+
+    def rounds() -> Any:
+        for _ in range(n):
+            drawn = rng.choice(ground, sample_size(len(ground), n, epsilon), replace=False)
+            yield np.sort(drawn)
+
+    return run(
+        shared,
+        loss,
+        n,
+        check_ratio(submodularity_ratio),
+        rounds(),
+        algorithm="stochastic",
+        tol=check_tol(tol),
+        floor=floor,
+        callback=callback,
+        epsilon=epsilon,
+    )

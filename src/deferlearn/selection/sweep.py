@@ -1,0 +1,103 @@
+"""The meta-algorithm for an unknown submodularity ratio: try a geometric sequence of guesses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from deferlearn.selection.distorted import distorted_greedy
+from deferlearn.selection.greedy import check_budget, check_loss, check_open_unit
+from deferlearn.selection.result import SelectionResult
+from deferlearn.selection.states import Objective, States
+
+
+def sweep_ratios(delta: float, lower_bound: float = 0.0) -> list[float]:
+    """``(1 - delta) ** r`` for r = 0..T, ``T = ceil(ln(1 / max(lower_bound, delta)) / delta)``.
+
+    Examples
+    --------
+    >>> [round(ratio, 3) for ratio in sweep_ratios(0.5)]
+    [1.0, 0.5, 0.25]
+    """
+    last = math.ceil(math.log(1.0 / max(lower_bound, delta)) / delta)
+    return [(1.0 - delta) ** r for r in range(last + 1)]
+
+
+def submodularity_sweep(
+    objective: Objective,
+    human_loss: ArrayLike,
+    n: int,
+    *,
+    delta: float = 0.1,
+    lower_bound: float = 0.0,
+    algorithm: Callable[..., SelectionResult] = distorted_greedy,
+    states: States | None = None,
+    **options: Any,
+) -> SelectionResult:
+    """Run a greedy algorithm for a sequence of ratios and keep the best set.
+
+    The submodularity ratio of an SVM is known only by bounds that are often too weak to use. The
+    sweep needs none: it loses at most a term in delta against the algorithm with the true ratio
+    (Harshaw et al. 2019, Algorithm 4). The empty set stands as a candidate too, so that the value is
+    never negative. The runs share states and exact gains.
+
+    Parameters
+    ----------
+    objective, human_loss, n, states
+        As in `distorted_greedy`.
+    delta : float in (0, 1), default=0.1
+        Step of the sequence; smaller means more runs.
+    lower_bound : float in [0, 1], default=0.0
+        A known lower bound of the ratio, which may shorten the sequence.
+    algorithm : callable, default=distorted_greedy
+        `distorted_greedy` or `stochastic_distorted_greedy`.
+    **options
+        Passed on to the algorithm.
+
+    Returns
+    -------
+    SelectionResult
+        The best run's, with ``algorithm="sweep"`` and all runs in ``members``.
+
+    Examples
+    --------
+    >>> from deferlearn.objective import SVMObjective
+    >>> from deferlearn.selection import submodularity_sweep
+    >>> X, y = [[-2.0], [-1.0], [1.0], [2.0], [-3.0]], [-1, -1, 1, 1, 1]
+    >>> result = submodularity_sweep(SVMObjective(X, y, alpha=0.1), [0.1] * 5, n=2, delta=0.5)
+    >>> result.order, len(result.members)
+    (array([4]), 3)
+    """
+    check_loss(objective, human_loss)
+    n = check_budget(objective, n)
+    delta = check_open_unit("delta", delta)
+    if not 0.0 <= lower_bound <= 1.0:
+        raise ValueError(f"lower_bound={lower_bound!r} must be a number in [0, 1].")
+    shared = states if states is not None else States(objective)
+    runs = [
+        algorithm(objective, human_loss, n, ratio, states=shared, **options)
+        for ratio in sweep_ratios(delta, lower_bound)
+    ]
+    best = max(runs, key=lambda run: run.value)
+    empty = best.value < 0.0
+    none, nothing = np.empty(0, dtype=np.int64), np.empty(0)
+    return SelectionResult(
+        order=none if empty else best.order,
+        gains=nothing if empty else best.gains,
+        scores=nothing if empty else best.scores,
+        omegas=nothing if empty else best.omegas,
+        value=max(best.value, 0.0),
+        initial_value=best.initial_value,
+        n=n,
+        submodularity_ratio=best.submodularity_ratio,
+        algorithm="sweep",
+        epsilon=best.epsilon,
+        delta=delta,
+        tol=best.tol,
+        n_states=shared.n_states,
+        members=runs,
+    )

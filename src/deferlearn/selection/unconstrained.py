@@ -1,0 +1,75 @@
+"""Unconstrained distorted greedy: no budget, one random candidate a round."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
+
+from deferlearn.selection.greedy import (
+    Callback,
+    ClassFloor,
+    check_floor,
+    check_loss,
+    check_ratio,
+    run,
+)
+from deferlearn.selection.result import SelectionResult
+from deferlearn.selection.states import Objective, States
+
+
+def unconstrained_distorted_greedy(
+    objective: Objective,
+    human_loss: ArrayLike,
+    submodularity_ratio: float = 1.0,
+    *,
+    min_kept_per_class: int = 0,
+    random_state: Any = None,
+    callback: Callback | None = None,
+    states: States | None = None,
+) -> SelectionResult:
+    r"""Ask in each of \|V\| rounds one random sample, and defer it if its distorted score is positive.
+
+    The fastest of the algorithms, for when humans could take everything: a single gain a round. In
+    expectation :math:`g(S) - c(S) \ge (1 - e^{-\gamma})\, g(OPT) - c(OPT)` over all sets (Harshaw et al.
+    2019), with gamma the submodularity ratio over all sets, which no bound of the paper covers for
+    an SVM with offset.
+
+    Parameters
+    ----------
+    objective, human_loss, submodularity_ratio, min_kept_per_class, callback, states
+        As in `distorted_greedy`.
+    random_state : int, RandomState or None, default=None
+        A seed makes the picks repeatable.
+
+    Returns
+    -------
+    SelectionResult
+
+    Examples
+    --------
+    >>> from deferlearn.objective import SVMObjective
+    >>> from deferlearn.selection import unconstrained_distorted_greedy
+    >>> X, y = [[-2.0], [-1.0], [1.0], [2.0], [-3.0]], [-1, -1, 1, 1, 1]
+    >>> objective = SVMObjective(X, y, alpha=0.1)
+    >>> result = unconstrained_distorted_greedy(objective, [2.0] * 5, random_state=0)
+    >>> result.order
+    array([4])
+    """
+    loss = check_loss(objective, human_loss)
+    floor = ClassFloor(objective, check_floor(min_kept_per_class))
+    rng = check_random_state(random_state)
+    shared = states if states is not None else States(objective, keep=False)
+    ground = shared.candidates
+    return run(
+        shared,
+        loss,
+        len(ground),
+        check_ratio(submodularity_ratio),
+        (rng.choice(ground, 1) for _ in range(len(ground))),
+        algorithm="unconstrained",
+        tol=0.0,
+        floor=floor,
+        callback=callback,
+    )
