@@ -106,18 +106,18 @@ class HullPath:
             return HullDistance(s, 0.0, 0.0, found.weights)
         return found
 
-    def separating(self) -> tuple[int, HullDistance | None]:
-        """The paper's ``s*`` and its distance, by bisection; 0 and None if all hulls meet."""
-        top = int(np.floor(self.largest * (1 + 1e-12)))
+    def separating(self, unit: float = 1.0) -> tuple[int, HullDistance | None]:
+        """The paper's ``s*``, for samples of weight `unit`, by bisection; 0 and None if all meet."""
+        top = int(np.floor(self.largest / unit * (1 + 1e-12)))
         if top < 1:
             return 0, None
-        best = self.distance(top)
+        best = self.distance(top * unit)
         if best.lower <= 0:
             return 0, None
         below, above = 0, top
         while above - below > 1:
             middle = (below + above) // 2
-            found = self.distance(middle)
+            found = self.distance(middle * unit)
             if found.lower > 0:
                 above, best = middle, found
             else:

@@ -25,7 +25,7 @@ import numpy as np
 
 from deferlearn.bounds._view import View
 from deferlearn.bounds.hulls import HullPath
-from deferlearn.kernels import WHOLE_GRAM_LIMIT
+from deferlearn.kernels import WHOLE_GRAM_LIMIT, Array
 from deferlearn.objective import SVMObjective
 
 # A ratio below this multiplies g(OPT) by less than a thousandth: true, and of no use.
@@ -114,7 +114,7 @@ def submodularity_bound(objective: SVMObjective, n: int) -> SubmodularityBound:
     >>> X, y = [[-2.0], [-1.0], [1.0], [2.0]], [-1, -1, 1, 1]
     >>> bound = submodularity_bound(SVMObjective(X, y, alpha=1.0, fit_intercept=False), n=2)
     >>> round(bound.paper.value, 4), round(bound.best, 4)
-    (0.0208, 0.1993)
+    (0.0208, 0.25)
     """
     view = View.of(objective)
     n = int(n)
@@ -129,7 +129,9 @@ def submodularity_bound(objective: SVMObjective, n: int) -> SubmodularityBound:
     else:
         paper, stronger = _without_offset(view)
     best = max((b.value for b in (paper, *stronger) if b.holds), default=0.0)
-    return SubmodularityBound(n, paper, stronger, best, best < USELESS, _words(best, n, paper, stronger))
+    return SubmodularityBound(
+        n, paper, stronger, best, best < USELESS, _words(best, n, paper, stronger)
+    )
 
 
 def _claim(name: str, value: float, holds: bool, condition: str) -> RatioBound:
@@ -151,7 +153,9 @@ def _words(best: float, n: int, paper: RatioBound, stronger: tuple[RatioBound, .
             "No positive bound on the submodularity ratio is known here, so no guarantee against the "
             f"best selection follows from the theory ({why or 'the classes overlap too much'})."
         )
-    start = f"While at most {n} samples are deferred, the submodularity ratio is at least {best:.3g}"
+    start = (
+        f"While at most {n} samples are deferred, the submodularity ratio is at least {best:.3g}"
+    )
     if best < USELESS:
         return start + ", which is true but vacuous: the guarantee it implies is close to nothing."
     return start + "."
@@ -167,7 +171,9 @@ def _without_offset(view: View) -> tuple[RatioBound, tuple[RatioBound, ...]]:
     alpha, kappa = view.problem.alpha, view.radius
     eta = 2.0 + kappa / np.sqrt(alpha)
     gain = min(_inverse((eta - 2.0) ** 2), 0.5)
-    single = np.minimum(2.0 * alpha * _inverse_array(view.problem.root**2), 1.0)  # best dual variable
+    single = np.minimum(
+        2.0 * alpha * _inverse_array(view.problem.root**2), 1.0
+    )  # best dual variable
     least = float((single - single**2 * view.problem.root**2 / (4.0 * alpha)).min())
     two = float(np.sort(view.problem.weight)[:2].sum())
     paper = _paper(view, "soft margin without offset", gain / (eta + eta**2 / 2), True, "always")
@@ -188,10 +194,15 @@ def _with_offset(view: View, n: int) -> tuple[RatioBound, tuple[RatioBound, ...]
     if view.unit_weights:
         condition = f"n <= V_min - 1: {n} against {smaller} - 1"
     else:
-        condition = f"{n} removals must leave weight in both classes; they leave {max(least, 0.0):.3g}"
+        condition = (
+            f"{n} removals must leave weight in both classes; they leave {max(least, 0.0):.3g}"
+        )
     if least <= 0:
         return paper, (_claim("gains one by one", 0.0, False, condition),)
     distance = path.distance(least).lower
+    if distance == 0:
+        why = f"after {n} removals the reduced hulls of the classes may still meet"
+        return paper, (_claim("gains one by one", 0.0, False, why),)
     diameter, across = view.diameters()
     inside = (distance * least / view.total) ** 2 / (4.0 * alpha)
     numerator = min(inside, _inverse((eta - 2.0) ** 2))
@@ -228,13 +239,19 @@ def _paper_with_offset(view: View, path: HullPath, n: int, eta: float) -> RatioB
     name = f"soft margin with offset, {'linear' if view.linear else 'kernel'}"
     if not view.unit_weights:
         return _paper(view, name, 0.0, False, "")
-    unit = path.largest / smaller  # equal weights other than one: hulls know weights, s counts samples
-    many = eta + eta**2 / 2 * (0.5 + np.sqrt(0.25 + 4 * size * (eta - 1) / eta**2)) + (eta - 1) * size
+    unit = (
+        path.largest / smaller
+    )  # equal weights other than one: hulls know weights, s counts samples
+    many = (
+        eta + eta**2 / 2 * (0.5 + np.sqrt(0.25 + 4 * size * (eta - 1) / eta**2)) + (eta - 1) * size
+    )
     if view.linear:
-        s, found = path.separating() if unit == 1.0 else _separating_counts(path, smaller, unit)
+        s, found = path.separating(unit)
         if found is None:
-            return _paper(view, name, 0.0, False, "some reduced hulls must be apart; all of them meet")
-        overlap = (found * s / size) ** 2
+            return _paper(
+                view, name, 0.0, False, "some reduced hulls must be apart; all of them meet"
+            )
+        overlap = (found.lower * s / size) ** 2
         holds, condition = n <= smaller - s, f"n <= V_min - s*: {n} against {smaller} - {s}"
     else:
         sigma = (smaller - n) / size
@@ -244,10 +261,6 @@ def _paper_with_offset(view: View, path: HullPath, n: int, eta: float) -> RatioB
         condition = f"n < V_min ({n} against {smaller}) and a kernel matrix of full rank"
     numerator = min(overlap / (4.0 * view.problem.alpha), _inverse((eta - 2.0) ** 2))
     return _paper(view, name, numerator / many, holds, condition)
-
-
-def _separating_counts(path: HullPath, smaller: int, unit: float) -> tuple[int, float | None]:
-    raise NotImplementedError
 
 
 def _full_rank(view: View) -> bool:
@@ -262,5 +275,5 @@ def _inverse(x: float) -> float:
     return 1.0 / x if x > 0 else np.inf
 
 
-def _inverse_array(x: np.ndarray) -> np.ndarray:
+def _inverse_array(x: Array) -> Array:
     return np.divide(1.0, x, out=np.full_like(x, np.inf), where=x > 0)

@@ -97,28 +97,30 @@ def _removal_gains(state: State, ws: WorkingSet, ks: Index, counters: Counters) 
 
 def _optimal(state: State, ws: WorkingSet, ends: Ends) -> NDArray[np.bool_]:
     """Whether the end of each path is optimal over all kept samples, by its duality gap."""
+    gap, short = ends.gap, ends.short
+    if not ws.whole:
+        outside_gap, outside_short = _outside(state, ws, ends)
+        gap, short = gap + outside_gap, np.maximum(short, outside_short)
+    unit = state.value if state.problem.hard else max(1.0, state.value)
+    if state.problem.hard:
+        gap = gap + 2.0 * unit * short
+    return (ends.outcome == DONE) & (gap <= GAP * unit * ends.mu)
+
+
+def _outside(state: State, ws: WorkingSet, ends: Ends) -> tuple[Array, Array]:
+    """The same sums as in `removal`, over the samples that the paths did not look at."""
     problem = state.problem
     row, somebody = np.arange(len(ends.ks)), ends.ks >= 0
-    a = np.repeat(state.a[None, :], len(row), axis=0)
-    a[:, ws.index] = ends.a
-    kept = np.repeat(state.kept[None, :], len(row), axis=0)
-    kept[row[somebody], ends.ks[somebody]] = False
-    change = a - state.a
+    outside = np.flatnonzero(state.kept & (ws.position < 0))
+    change = np.zeros((len(row), len(state.a)))
+    change[:, ws.index] = ends.a - state.a[ws.index]
     change[row[somebody], ends.ks[somebody]] = -state.a[ends.ks[somebody]]
-    if ws.whole:
-        G = ends.G
-    else:
-        moved = np.flatnonzero(change.any(axis=0))
-        G = state.G + problem.gram.image(moved, change[:, moved].T).T
-        G += np.outer(ends.beta - state.beta, problem.y) - (ends.mu - state.mu)[:, None]
-        G[:, ws.index] = ends.G
-    a = np.where(kept, a, 0.0)
-    below = np.where(kept, np.maximum(-G, 0.0), 0.0)
-    gap = np.einsum("ij,ij->i", a, np.maximum(G, 0.0))
+    moved = np.flatnonzero(change.any(axis=0))
+    G = problem.gram.image(moved, change[:, moved].T)[outside].T + state.G[outside]
+    G += np.outer(ends.beta - state.beta, problem.y[outside]) - (ends.mu - state.mu)[:, None]
+    G[ends.ks[:, None] == outside] = 0.0  # the candidate itself owes nothing
+    a, below = state.a[outside], np.maximum(-G, 0.0)
+    gap = np.maximum(G, 0.0) @ a
     if problem.hard:
-        unit = state.value
-        gap += 2.0 * unit * below.max(axis=1, initial=0.0)
-    else:
-        unit = max(1.0, state.value)
-        gap += np.einsum("ij,ij->i", problem.upper - a, below)
-    return (ends.outcome == DONE) & (gap <= GAP * unit * ends.mu)
+        return gap, below.max(axis=1, initial=0.0)
+    return gap + below @ (problem.upper[outside] - a), np.zeros(len(row))

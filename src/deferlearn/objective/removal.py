@@ -24,7 +24,8 @@ def removal_paths(
     ``columns[c]`` holds its Gram column, ``diagonal[c]`` its own entry. ``quadratic`` is a'Qa.
 
     Returns, for each: outcome, exact change of the dual value (the gain, if the rest agrees), steps,
-    beta, and the working set's a and G at the end; and members, p, R of the last candidate.
+    beta, the working set's a, G and status at the end, its part of mu times the duality gap, and by
+    how much G falls short of zero where a has no upper bound; and members, p, R of the last one.
     """
     e = y.size
     n = local.size
@@ -35,6 +36,7 @@ def removal_paths(
     a_end, a_end_lo = np.empty((n, e)), np.zeros((n, e))
     G_end = np.empty((n, e))
     status_end = np.empty((n, e), dtype=np.int8)
+    gaps, shorts = np.zeros(n), np.zeros(n)
     members_c = members.copy()
     q = p + (1 if offset else 0)
     R_c = np.empty_like(R)
@@ -78,6 +80,15 @@ def removal_paths(
             drift, drift_lo, y_k[c] * a_k[c], y_k[c] * a_k_lo[c], max_steps,
         )  # fmt: skip
 
+        for i in range(e):
+            if status_c[i] != OUT:
+                if G_c[i] > 0.0:
+                    gaps[c] += a_c[i] * G_c[i]
+                elif upper[i] == np.inf:
+                    shorts[c] = max(shorts[c], -G_c[i])
+                else:
+                    gaps[c] -= (upper[i] - a_c[i]) * G_c[i]
+
         linear, first_order, second_order = 0.0, 0.0, 0.0
         cross = 0.0
         for i in range(e):
@@ -100,4 +111,7 @@ def removal_paths(
             + (2.0 * first_order + second_order) / (2.0 * mu_new[c])
             - quadratic * dmu / (2.0 * mu * mu_new[c])
         )
-    return outcomes, gains, steps, betas, a_end, a_end_lo, G_end, status_end, members_c, p_c, R_c
+    return (
+        outcomes, gains, steps, betas, a_end, a_end_lo, G_end, status_end, gaps, shorts,
+        members_c, p_c, R_c,
+    )  # fmt: skip

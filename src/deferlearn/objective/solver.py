@@ -17,7 +17,7 @@ from deferlearn.kernels import Array, Index
 from deferlearn.objective.path import DONE, FREE, LOW, OUT, UNBOUNDED, UP, follow
 from deferlearn.objective.removal import removal_paths
 from deferlearn.objective.start import COLD_START_LIMIT, guess_start
-from deferlearn.objective.state import State, WorkingSet, capacity, nearest
+from deferlearn.objective.state import State, WorkingSet, capacity, is_trivial, nearest
 
 # A committed state misses its optimality conditions by no more than this, relative to their terms...
 RESIDUAL = 1e-10
@@ -92,6 +92,7 @@ def _scatter(
     state.members = ws.index[members[:p]]
     q = p + 1 if state.problem.offset and p > 0 else p
     state.R = R[:q, :q].copy()
+    state.changed()
 
 
 class Ends(NamedTuple):
@@ -107,6 +108,8 @@ class Ends(NamedTuple):
     a_lo: Array
     G: Array
     status: Any
+    gap: Array
+    short: Array
     members: Index
     p: int
     R: Array
@@ -149,12 +152,17 @@ def most_steps(ws: WorkingSet) -> int:
 
 def remove(state: State, ws: WorkingSet, k: int, counters: Counters) -> None:
     """Take sample k out and bring the state to its new optimum. May leave it unusable if it raises."""
+    rest = state.kept.copy()
+    rest[k] = False
     end = None
-    if not _trivial_without(state, k):
+    if not is_trivial(state.problem, rest):
         end = removal_ends(state, ws, np.array([k]), counters)
-    state.kept[k] = False
+    state.kept = rest
     state.removed.append(k)
-    _take_out(state, k)
+    state.a[k] = 0.0
+    state.a_lo[k] = 0.0
+    state.status[k] = OUT
+    state.changed()
     if end is not None and end.outcome[0] == DONE:
         _scatter(
             state, ws, end.a[0], end.a_lo[0], end.status[0], end.beta[0], end.members, end.p, end.R
@@ -162,19 +170,6 @@ def remove(state: State, ws: WorkingSet, k: int, counters: Counters) -> None:
     else:
         _free_to_bounds(state)
     settle(state, counters)
-
-
-def _take_out(state: State, k: int) -> None:
-    state.a[k] = 0.0
-    state.a_lo[k] = 0.0
-    state.status[k] = OUT
-
-
-def _trivial_without(state: State, k: int) -> bool:
-    rest = state.kept.copy()
-    rest[k] = False
-    labels = state.problem.y[rest]
-    return not rest.any() or (state.problem.offset and bool((labels == labels[0]).all()))
 
 
 def _free_to_bounds(state: State) -> None:
@@ -211,8 +206,7 @@ def settle(state: State, counters: Counters) -> None:
     if state.trivial:
         state.make_trivial()
         return
-    state.clip()
-    state.G = state.fresh_gradient()
+    state.refresh()
     if is_settled(state):
         return
     counters.n_repaired += 1
@@ -249,7 +243,7 @@ def _restart(state: State) -> None:
     state.status[state.kept] = LOW
     state.members, state.R = np.empty(0, dtype=np.int64), np.empty((0, 0))
     state.beta = 0.0
-    state.G = state.fresh_gradient()
+    state.refresh()
 
 
 def _approach(state: State, rng: Any, spread: float, counters: Counters) -> bool:
@@ -268,8 +262,7 @@ def _approach(state: State, rng: Any, spread: float, counters: Counters) -> bool
                 + ("" if state.problem.offset else " through the origin (fit_intercept=False)")
                 + ", and these are not separable; use margin='soft'."
             )
-        state.clip()
-        state.G = state.fresh_gradient()
+        state.refresh()
         if outcome != DONE:
             return False
         if is_settled(state):
@@ -279,9 +272,9 @@ def _approach(state: State, rng: Any, spread: float, counters: Counters) -> bool
         if ws.whole or np.isin(violators, before).all():
             # One more round only polishes what rounding left; after that it is another method's turn.
             if _homotopy(state, working_set(state, violators), rng, 0.0, counters) != DONE:
-                state.G = state.fresh_gradient()
+                state.refresh()
                 return False
-            state.G = state.fresh_gradient()
+            state.refresh()
             return is_settled(state)
     return False
 

@@ -160,3 +160,4 @@ def _adopt(state: State, a: Array, b: float) -> None:
         state.a[others] = np.where(to_upper, problem.upper[others], 0.0)
         state.status[others] = np.where(to_upper, UP, LOW)
     state.beta = b * state.mu if problem.offset else 0.0
+    state.changed()

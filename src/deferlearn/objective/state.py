@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,17 +58,27 @@ class State:
     R: Array
     precise: bool = False
     removed: list[int] = field(default_factory=list)
+    _derived: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def copy(self) -> State:
         """An independent state; the problem is shared."""
         arrays = ("kept", "a", "a_lo", "G", "status", "members", "R")
         changed = {name: getattr(self, name).copy() for name in arrays}
-        return replace(self, removed=list(self.removed), **changed)
+        return replace(self, removed=list(self.removed), _derived=dict(self._derived), **changed)
+
+    def changed(self) -> None:
+        """Forget what was derived; whoever changes a state says so by this."""
+        self._derived.clear()
+
+    def _once(self, name: str, compute: Callable[[], Any]) -> Any:
+        if name not in self._derived:
+            self._derived[name] = compute()
+        return self._derived[name]
 
     @property
     def total_weight(self) -> float:
         """Sum of the weights of the kept samples: their number, if nobody is weighted."""
-        return float(self.problem.weight[self.kept].sum())
+        return self._once("total", lambda: float(self.problem.weight[self.kept].sum()))
 
     @property
     def mu(self) -> float:
@@ -80,28 +92,30 @@ class State:
     @property
     def trivial(self) -> bool:
         """Nothing kept, or one class only and an offset: w = 0 is optimal and F = 0."""
-        if not self.kept.any():
-            return True
-        labels = self.problem.y[self.kept]
-        return self.problem.offset and bool((labels == labels[0]).all())
+        return self._once("trivial", lambda: is_trivial(self.problem, self.kept))
 
     @property
     def images(self) -> Array:
         """``(Qa)_i``, for every kept sample."""
-        return self.G - self.problem.y * self.beta + self.mu
+        return self._once("images", lambda: self.G - self.problem.y * self.beta + self.mu)
 
     @property
     def quadratic(self) -> float:
         """``a'Qa``, the squared norm of ``mu * w``."""
-        used = self.a > 0
-        return max(0.0, float(self.a[used] @ self.images[used]))
+        return self._once("quadratic", lambda: max(0.0, float(self.a @ self.images)))
 
     @property
     def value(self) -> float:
         """F of the kept samples: the dual value, equal to the primal one up to `gap`."""
         if self.trivial:
             return 0.0
-        return float(self.a.sum()) - self.quadratic / (2.0 * self.mu)
+        return self._once("value", lambda: float(self.a.sum()) - self.quadratic / (2.0 * self.mu))
+
+    def refresh(self) -> None:
+        """Clip the dual variables to their box and compute the gradient from them, afresh."""
+        self.clip()
+        self.changed()
+        self.G = self.fresh_gradient()
 
     def fresh_gradient(self) -> Array:
         """G computed from the dual variables alone, so that no rounding of the past is in it."""
@@ -176,9 +190,17 @@ class State:
         self.status[self.kept] = LOW
         self.status[~self.kept] = OUT
         self.members = np.empty(0, dtype=np.int64)
+        self.changed()
         label = self.problem.y[self.kept][0] if self.kept.any() else 0.0
         self.beta = float(label) * self.mu
+        self.changed()
         self.G[:] = self.problem.y * self.beta - self.mu
+
+
+def is_trivial(problem: Problem, kept: NDArray[np.bool_]) -> bool:
+    """Whether w = 0 is optimal because nobody, or with an offset one class only, is kept."""
+    labels = problem.y[kept]
+    return len(labels) == 0 or (problem.offset and bool((labels == labels[0]).all()))
 
 
 def empty_state(problem: Problem) -> State:

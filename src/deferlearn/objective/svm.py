@@ -256,5 +256,5 @@ class SVMObjective:
         fresh = self._state.copy()
         if fresh.trivial:
             return 0.0
-        fresh.G = fresh.fresh_gradient()
+        fresh.refresh()
         return float(fresh.violations().max())

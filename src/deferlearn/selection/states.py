@@ -64,6 +64,7 @@ class State:
         self.lower = np.full(n, -np.inf)
         self.upper = np.full(n, np.inf)
         self.exact = np.zeros(n, dtype=bool)
+        self.n_solved = 0
         self._guess = guess  # where to look first; never trusted
 
     @property
@@ -76,6 +77,7 @@ class State:
         if not self.exact[k]:
             self.lower[k] = self.upper[k] = self.objective.gain(k)
             self.exact[k] = True
+            self.n_solved += 1
         return float(self.lower[k])
 
     def best(self, candidates: Index, omega: float, loss: Array, tol: float) -> Choice:
@@ -85,14 +87,14 @@ class State:
         """
         if len(candidates) == 0:
             return Choice(-1, np.nan, np.nan, 0, 0.0)
-        solved = int(self.exact[candidates].sum())
+        solved_before = self.n_solved
         cost = loss[candidates]
         self._bound(candidates, omega, cost)
         while True:
             low = omega * self.lower[candidates] - cost
             high = omega * self.upper[candidates] - cost
             best, bound = float(low.max()), float(high.max())
-            n_exact = int(self.exact[candidates].sum()) - solved
+            n_exact = self.n_solved - solved_before
             if bound <= 0.0:
                 return Choice(-1, np.nan, np.nan, n_exact, 0.0)
             tie = TIE * max(1.0, abs(best))

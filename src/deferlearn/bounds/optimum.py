@@ -1,0 +1,117 @@
+r"""Upper bounds on the best that any selection of at most n samples can reach.
+
+The best selection minimises :math:`F(V \setminus S) + c(S)`, so a lower bound of that, whatever S, bounds
+:math:`g(S) - c(S) = F(V) - F(V \setminus S) - c(S)` from above. Three of them, each valid alone; the
+smallest counts, and none exceeds F(V).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from deferlearn.bounds._blocks import block_bound
+from deferlearn.bounds._capped import capped_hinge_bound
+from deferlearn.bounds._restricted import restricted_dual_bound
+from deferlearn.bounds._view import View
+from deferlearn.kernels import WHOLE_GRAM_LIMIT, Array
+from deferlearn.objective import SVMObjective
+
+# The engine's values are verified to 1e-10 of max(1, F); the bound is raised by more than that.
+SLACK = 1e-8
+
+
+@dataclass(frozen=True)
+class OptimumBound:
+    """An upper bound on ``max g(S) - c(S)`` over all S of at most n samples.
+
+    Attributes
+    ----------
+    value : float
+        The smallest of the bounds.
+    method : str
+        Which one it is.
+    bounds : dict
+        All of them, by name.
+    """
+
+    value: float
+    method: str
+    bounds: dict[str, float]
+
+
+def optimum_upper_bound(
+    objective: SVMObjective, human_loss: ArrayLike, n: int, incumbent: float = 0.0
+) -> OptimumBound:
+    r"""No selection of at most n samples has a value g - c above this.
+
+    Parameters
+    ----------
+    objective : SVMObjective
+        In its initial state.
+    human_loss : array-like of shape (n_samples,)
+        The human's loss on each sample; non-negative.
+    n : int
+        The budget.
+    incumbent : float, default=0.0
+        The value g - c of some set of at most n samples. The better it is, the fewer machines
+        need to be considered, and the smaller the bound.
+
+    Returns
+    -------
+    OptimumBound
+        With the bounds
+
+        - ``"everything"``: F(V), as if the machine were left without loss at no cost;
+        - ``"capped hinge"``: a convex SVM whose losses never exceed what keeping or deferring a
+          sample costs, for every machine that can still be optimal;
+        - ``"restricted dual"``: the machine's dual solution for V, shrunk, and without the n samples
+          whose loss hurts it most;
+        - ``"blocks"``: F is superadditive, so best selections of small blocks, found by trying all, add
+          up to a bound.
+
+    Examples
+    --------
+    >>> from deferlearn.bounds import optimum_upper_bound
+    >>> from deferlearn.objective import SVMObjective
+    >>> X, y = [[-2.0], [-1.0], [1.0], [2.0], [-3.0]], [-1, -1, 1, 1, 1]
+    >>> objective = SVMObjective(X, y, alpha=0.1)
+    >>> bound = optimum_upper_bound(objective, [0.1] * 5, n=1)
+    >>> objective.gain(4) - 0.1 <= bound.value <= objective.value
+    True
+    """
+    view = View.of(objective)
+    loss = _check_loss(human_loss, view)
+    if not 0 <= n <= view.n_samples:
+        raise ValueError(f"n={n} must be between 0 and {view.n_samples}, the number of samples.")
+    if n == 0 or view.value == 0:
+        return OptimumBound(0.0, "nothing to defer", {"everything": view.value})
+    bounds = {"everything": view.value}
+    lower = {"blocks": block_bound(objective, view, loss, n)}
+    if view.n_samples <= WHOLE_GRAM_LIMIT:
+        lower["capped hinge"] = capped_hinge_bound(view, loss, n, max(0.0, incumbent))
+        if not view.problem.hard:
+            lower["restricted dual"] = restricted_dual_bound(view, loss, n)
+    unit = view.value if view.problem.hard else max(1.0, view.value)
+    for name, kept_cost in lower.items():
+        # The empty selection is worth 0 and the incumbent is a selection: no bound lies below.
+        bounds[name] = max(view.value - kept_cost + SLACK * unit, incumbent, 0.0)
+    method = min(bounds, key=lambda name: bounds[name])
+    return OptimumBound(bounds[method], method, bounds)
+
+
+def _check_loss(human_loss: ArrayLike, view: View) -> Array:
+    loss = np.asarray(human_loss, dtype=np.float64)
+    if loss.shape != (view.n_samples,):
+        raise ValueError(
+            f"human_loss has shape {loss.shape}; it needs one number for each of the "
+            f"{view.n_samples} samples."
+        )
+    bad = np.flatnonzero(~(np.isfinite(loss) & (loss >= 0)))
+    if len(bad):
+        raise ValueError(
+            f"human_loss[{bad[0]}] is {loss[bad[0]]:g}; losses must be finite and non-negative."
+        )
+    return loss
