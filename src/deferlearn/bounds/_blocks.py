@@ -26,7 +26,9 @@ def block_bound(objective: SVMObjective, view: View, loss: Array, n: int) -> flo
     least = np.zeros(n + 1)  # by number of deferred samples so far, at most
     for block in _blocks(objective, view):
         costs = _best_by_size(_restricted(view, block), loss[block], min(n, len(block)))
-        shifted = [np.r_[np.full(k, np.inf), least[: n + 1 - k]] + costs[k] for k in range(len(costs))]
+        shifted = [
+            np.r_[np.full(k, np.inf), least[: n + 1 - k]] + costs[k] for k in range(len(costs))
+        ]
         least = np.min(shifted, axis=0)
     return float(least.min())
 

@@ -1,8 +1,8 @@
 r"""Upper bounds on the best that any selection of at most n samples can reach.
 
 The best selection minimises :math:`F(V \setminus S) + c(S)`, so a lower bound of that, whatever S, bounds
-:math:`g(S) - c(S) = F(V) - F(V \setminus S) - c(S)` from above. Three of them, each valid alone; the
-smallest counts, and none exceeds F(V).
+:math:`g(S) - c(S) = F(V) - F(V \setminus S) - c(S)` from above. Two of them, each valid alone, and
+F(V) itself, as F and c are not negative; the smallest counts.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deferlearn.bounds._blocks import block_bound
-from deferlearn.bounds._capped import capped_hinge_bound
 from deferlearn.bounds._restricted import restricted_dual_bound
 from deferlearn.bounds._view import View
 from deferlearn.kernels import WHOLE_GRAM_LIMIT, Array
@@ -42,9 +41,7 @@ class OptimumBound:
     bounds: dict[str, float]
 
 
-def optimum_upper_bound(
-    objective: SVMObjective, human_loss: ArrayLike, n: int, incumbent: float = 0.0
-) -> OptimumBound:
+def optimum_upper_bound(objective: SVMObjective, human_loss: ArrayLike, n: int) -> OptimumBound:
     r"""No selection of at most n samples has a value g - c above this.
 
     Parameters
@@ -55,9 +52,6 @@ def optimum_upper_bound(
         The human's loss on each sample; non-negative.
     n : int
         The budget.
-    incumbent : float, default=0.0
-        The value g - c of some set of at most n samples. The better it is, the fewer machines
-        need to be considered, and the smaller the bound.
 
     Returns
     -------
@@ -65,8 +59,6 @@ def optimum_upper_bound(
         With the bounds
 
         - ``"everything"``: F(V), as if the machine were left without loss at no cost;
-        - ``"capped hinge"``: a convex SVM whose losses never exceed what keeping or deferring a
-          sample costs, for every machine that can still be optimal;
         - ``"restricted dual"``: the machine's dual solution for V, shrunk, and without the n samples
           whose loss hurts it most;
         - ``"blocks"``: F is superadditive, so best selections of small blocks, found by trying all, add
@@ -83,26 +75,27 @@ def optimum_upper_bound(
     True
     """
     view = View.of(objective)
-    loss = _check_loss(human_loss, view)
+    loss = check_loss(human_loss, view)
     if not 0 <= n <= view.n_samples:
         raise ValueError(f"n={n} must be between 0 and {view.n_samples}, the number of samples.")
     if n == 0 or view.value == 0:
         return OptimumBound(0.0, "nothing to defer", {"everything": view.value})
     bounds = {"everything": view.value}
     lower = {"blocks": block_bound(objective, view, loss, n)}
-    if view.n_samples <= WHOLE_GRAM_LIMIT:
-        lower["capped hinge"] = capped_hinge_bound(view, loss, n, max(0.0, incumbent))
-        if not view.problem.hard:
-            lower["restricted dual"] = restricted_dual_bound(view, loss, n)
+    # The hard margin's dual variables have no bound, so dropping some of them can cost anything.
+    if view.n_samples <= WHOLE_GRAM_LIMIT and not view.problem.hard:
+        lower["restricted dual"] = restricted_dual_bound(view, loss, n)
     unit = view.value if view.problem.hard else max(1.0, view.value)
     for name, kept_cost in lower.items():
-        # The empty selection is worth 0 and the incumbent is a selection: no bound lies below.
-        bounds[name] = max(view.value - kept_cost + SLACK * unit, incumbent, 0.0)
+        bounds[name] = max(
+            0.0, view.value - kept_cost + SLACK * unit
+        )  # deferring nobody is worth 0
     method = min(bounds, key=lambda name: bounds[name])
     return OptimumBound(bounds[method], method, bounds)
 
 
-def _check_loss(human_loss: ArrayLike, view: View) -> Array:
+def check_loss(human_loss: ArrayLike, view: View) -> Array:
+    """One finite, non-negative number a sample, or an error that names the first that is not."""
     loss = np.asarray(human_loss, dtype=np.float64)
     if loss.shape != (view.n_samples,):
         raise ValueError(

@@ -49,7 +49,11 @@ def shared_gains(
     """
     exact = np.zeros(len(ks), dtype=bool)
     gains = np.zeros(len(ks))
-    weights, group = np.unique(state.problem.weight[ks], return_inverse=True)
+    weights, group = state.problem.weight[ks], np.zeros(len(ks), dtype=np.int64)
+    if len(ks) and (weights != weights[0]).any():
+        weights, group = np.unique(weights, return_inverse=True)
+    else:
+        weights = weights[:1]
     mu = mu_from_alpha(state.problem.alpha, state.total_weight - weights)
     idle = np.bincount(group, state.a[ks] == 0.0, len(weights)) > 0
     wanted = np.flatnonzero(idle & (mu > 0.0))
@@ -57,7 +61,7 @@ def shared_gains(
     for start in range(0, len(wanted), size):
         part = wanted[start : start + size]
         ends = solver.removal_ends(state, ws, np.full(len(part), -1), counters, mu[part])
-        good = _optimal(state, ws, ends)
+        good = optimal(state, ws, ends)
         for row in np.flatnonzero(good):
             same = group == part[row]
             gains[same] = max(0.0, float(ends.gain[row]))
@@ -88,14 +92,14 @@ def leaves_nothing(state: State, ks: Index) -> NDArray[np.bool_]:
 def _removal_gains(state: State, ws: WorkingSet, ks: Index, counters: Counters) -> Array:
     ends = solver.removal_ends(state, ws, ks, counters)
     gains = np.asarray(ends.gain)
-    for c in np.flatnonzero(~_optimal(state, ws, ends)):  # the working set was too small, or worse
+    for c in np.flatnonzero(~optimal(state, ws, ends)):  # the working set was too small, or worse
         end = state.copy()
         solver.remove(end, ws, int(ks[c]), counters)
         gains[c] = state.value - end.value
     return np.maximum(gains, 0.0)
 
 
-def _optimal(state: State, ws: WorkingSet, ends: Ends) -> NDArray[np.bool_]:
+def optimal(state: State, ws: WorkingSet, ends: Ends) -> NDArray[np.bool_]:
     """Whether the end of each path is optimal over all kept samples, by its duality gap."""
     gap, short = ends.gap, ends.short
     if not ws.whole:

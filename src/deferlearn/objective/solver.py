@@ -150,12 +150,16 @@ def most_steps(ws: WorkingSet) -> int:
     return 500 + 20 * len(ws.index)
 
 
-def remove(state: State, ws: WorkingSet, k: int, counters: Counters) -> None:
-    """Take sample k out and bring the state to its new optimum. May leave it unusable if it raises."""
+def remove(
+    state: State, ws: WorkingSet, k: int, counters: Counters, end: Ends | None = None
+) -> None:
+    """Take sample k out and bring the state to its new optimum. May leave it unusable if it raises.
+
+    ``end`` is where the path of k alone leads, if that is known already.
+    """
     rest = state.kept.copy()
     rest[k] = False
-    end = None
-    if not is_trivial(state.problem, rest):
+    if end is None and not is_trivial(state.problem, rest):
         end = removal_ends(state, ws, np.array([k]), counters)
     state.kept = rest
     state.removed.append(k)

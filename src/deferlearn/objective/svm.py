@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deferlearn.kernels import Array, Index, LinearGram, kernel_function, make_gram
 from deferlearn.objective import screening, solver
-from deferlearn.objective.evaluation import exact_gains
+from deferlearn.objective.evaluation import exact_gains, leaves_nothing, optimal
 from deferlearn.objective.solver import Counters
 from deferlearn.objective.state import Problem, State, WorkingSet, empty_state
 from deferlearn.objective.validation import check_indices, check_new, check_problem, kernel_width
@@ -111,7 +111,7 @@ class SVMObjective:
 
     def _moved(self) -> None:
         """Drop what belonged to the last state."""
-        self._ends: OrderedDict[int, State] = OrderedDict()
+        self._ends: OrderedDict[int, solver.Ends | State] = OrderedDict()
         working_set = getattr(self, "_working_set_", None)
         # One that holds every sample serves every state.
         if working_set is None or not working_set.whole:
@@ -134,7 +134,17 @@ class SVMObjective:
     def gain(self, k: int) -> float:
         """Exact marginal gain of deferring sample k."""
         index = check_indices([k], self._state.kept)
-        return self._state.value - self._end(int(index[0])).value
+        k = int(index[0])
+        if k not in self._ends and not leaves_nothing(self._state, index)[0]:
+            end = solver.removal_ends(self._state, self._working_set, index, self.counters)
+            if optimal(self._state, self._working_set, end)[0]:
+                self.counters.n_exact += 1
+                self._keep(k, end)
+                return max(0.0, float(end.gain[0]))
+        known = self._ends.get(k)
+        if isinstance(known, solver.Ends):
+            return max(0.0, float(known.gain[0]))
+        return max(0.0, self._state.value - self._without(k).value)
 
     def gains(self, ks: Iterable[int]) -> Array:
         """Exact marginal gains of several samples, each taken alone."""
@@ -155,20 +165,26 @@ class SVMObjective:
     def remove(self, k: int) -> None:
         """Defer sample k: the state moves on to the kept samples without it."""
         index = check_indices([k], self._state.kept)
-        self._state = self._end(int(index[0]))
+        self._state = self._without(int(index[0]))
         self.counters.n_removed += 1
         self._moved()
 
-    def _end(self, k: int) -> State:
-        """The state without sample k."""
-        if k not in self._ends:
-            end = self._state.copy()
-            solver.remove(end, self._working_set, k, self.counters)
+    def _without(self, k: int) -> State:
+        """The verified state without sample k."""
+        known = self._ends.get(k)
+        if isinstance(known, State):
+            return known
+        state = self._state.copy()
+        solver.remove(state, self._working_set, k, self.counters, known)
+        if known is None:
             self.counters.n_exact += 1
-            self._ends[k] = end
-            if len(self._ends) > ENDS_KEPT:
-                self._ends.popitem(last=False)
-        return self._ends[k]
+        self._keep(k, state)
+        return state
+
+    def _keep(self, k: int, end: solver.Ends | State) -> None:
+        self._ends[k] = end
+        if len(self._ends) > ENDS_KEPT:
+            self._ends.popitem(last=False)
 
     def copy(self) -> SVMObjective:
         """An independent objective in the same state; the data are shared."""
