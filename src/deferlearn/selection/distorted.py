@@ -40,8 +40,8 @@ def distorted_greedy(
     .. math:: g(S) - c(S) \ge (1 - e^{-\gamma})\, g(OPT) - c(OPT)
 
     (Harshaw et al. 2019, Theorem 3; the paper's Algorithm 1). The picks are those of evaluating every
-    gain in every round: bounds dismiss most candidates, the rest are solved exactly. Scores equal to
-    1e-9 are ties, which the smallest index wins.
+    gain in every round: bounds dismiss most candidates, the rest are solved exactly. Scores that agree
+    to 1e-9 (relative to the score or to F(V), at most one) are ties, which the smallest index wins.
 
     Parameters
     ----------
@@ -72,11 +72,11 @@ def distorted_greedy(
     >>> from deferlearn.objective import SVMObjective
     >>> from deferlearn.selection import distorted_greedy
     >>> X, y = [[-2.0], [-1.0], [1.0], [2.0], [-3.0]], [-1, -1, 1, 1, 1]
-    >>> result = distorted_greedy(SVMObjective(X, y, alpha=0.1), [0.1] * 5, n=2)
+    >>> result = distorted_greedy(SVMObjective(X, y, alpha=0.1), [0.5] * 5, n=2)
     >>> result.order
     array([4])
     >>> round(result.value, 3)
-    2.195
+    2.656
     """
     loss = check_loss(objective, human_loss)
     n = check_budget(objective, n)

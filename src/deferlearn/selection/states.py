@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-# Scores this close, relative to max(1, |score|), are equal: the smallest index wins.
+# Scores this close, relative to the score or to F(V) (to one hinge, if that is smaller), are equal: the
+# smallest index wins. Without F(V) every score of a hard margin with F = 1e-18 would be a tie.
 TIE = 1e-9
 
 
@@ -57,8 +58,9 @@ class Choice:
 class State:
     """One set S: the objective there, and all that is known of its gains."""
 
-    def __init__(self, objective: Objective, guess: Array) -> None:
+    def __init__(self, objective: Objective, guess: Array, unit: float) -> None:
         self.objective = objective
+        self._unit = unit
         self.value = objective.value
         n = len(guess)
         self.lower = np.full(n, -np.inf)
@@ -97,7 +99,7 @@ class State:
             n_exact = self.n_solved - solved_before
             if bound <= 0.0:
                 return Choice(-1, np.nan, np.nan, n_exact, 0.0)
-            tie = TIE * max(1.0, abs(best))
+            tie = TIE * max(self._unit, abs(best))
             matters = (high > 0.0) & (high >= best - tie)
             if tol > 0.0 and best > 0.0 and best >= (1.0 - tol) * bound:
                 matters &= low == best
@@ -156,7 +158,8 @@ class States:
         n = len(objective.kept)
         start, guess = objective.copy(), np.full(n, np.nan)
         self.candidates = np.flatnonzero(objective.kept)
-        self._states: dict[frozenset[int], State] = {frozenset(): State(start, guess)}
+        self._unit = min(1.0, start.value)
+        self._states: dict[frozenset[int], State] = {frozenset(): State(start, guess, self._unit)}
         self.n_states = 1
 
     @property
@@ -172,7 +175,7 @@ class States:
             return known
         objective = state.objective.copy() if self._keep else state.objective
         objective.remove(k)
-        following = State(objective, state.estimate)
+        following = State(objective, state.estimate, self._unit)
         self.n_states += 1
         if self._keep:
             self._states[chosen] = following

@@ -76,7 +76,7 @@ def stochastic_distorted_greedy(
     >>> from deferlearn.selection import stochastic_distorted_greedy
     >>> X, y = [[-2.0], [-1.0], [1.0], [2.0], [-3.0]], [-1, -1, 1, 1, 1]
     >>> objective = SVMObjective(X, y, alpha=0.1)
-    >>> stochastic_distorted_greedy(objective, [0.1] * 5, n=2, random_state=0).order
+    >>> stochastic_distorted_greedy(objective, [0.5] * 5, n=2, random_state=0).order
     array([4])
     """
     loss = check_loss(objective, human_loss)

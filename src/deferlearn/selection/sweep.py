@@ -68,7 +68,7 @@ def submodularity_sweep(
     >>> from deferlearn.objective import SVMObjective
     >>> from deferlearn.selection import submodularity_sweep
     >>> X, y = [[-2.0], [-1.0], [1.0], [2.0], [-3.0]], [-1, -1, 1, 1, 1]
-    >>> result = submodularity_sweep(SVMObjective(X, y, alpha=0.1), [0.1] * 5, n=2, delta=0.5)
+    >>> result = submodularity_sweep(SVMObjective(X, y, alpha=0.1), [0.5] * 5, n=2, delta=0.5)
     >>> result.order, len(result.members)
     (array([4]), 3)
     """

@@ -53,7 +53,7 @@ def unconstrained_distorted_greedy(
     >>> from deferlearn.selection import unconstrained_distorted_greedy
     >>> X, y = [[-2.0], [-1.0], [1.0], [2.0], [-3.0]], [-1, -1, 1, 1, 1]
     >>> objective = SVMObjective(X, y, alpha=0.1)
-    >>> result = unconstrained_distorted_greedy(objective, [2.0] * 5, random_state=0)
+    >>> result = unconstrained_distorted_greedy(objective, [1.0] * 5, random_state=0)
     >>> result.order
     array([4])
     """
