@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 from sklearn.svm import SVC
+from threadpoolctl import threadpool_limits
 
 from deferlearn import datasets
 from deferlearn.objective import SVMObjective
@@ -39,6 +40,9 @@ from deferlearn.objective.scaling import c_from_alpha
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
+# Threads that wait for each other become very slow where another process uses a processor; libsvm has
+# one only.
+BLAS_THREADS = 1
 N_FEATURES = 50
 LOOSE, TIGHT = (
     1e-3,
@@ -116,6 +120,15 @@ def shifted(size: int, alpha: float, *, seed: int = 0, name: str = "") -> Data:
 
 def build(data: Data) -> SVMObjective:
     return SVMObjective(data.X, data.y, alpha=data.alpha)
+
+
+def compile_all() -> None:
+    """Call everything once, on a small and a large problem: table 4 alone measures compiling."""
+    for size in (100, 1000):
+        objective = build(shifted(size, GROWTH_ALPHA))
+        objective.gains(range(10))
+        objective.gain_bounds(range(10))
+        objective.remove(0)
 
 
 def in_play(objective: SVMObjective) -> Index:
@@ -345,8 +358,8 @@ def peak_memory() -> int:
 
 def measure_growth(size: int) -> Growth:
     """Build, then remove samples with dual > 0 in random order; meant for a process of its own."""
-    warm = build(shifted(1000, GROWTH_ALPHA))  # so that compiling is not measured
-    warm.remove(int(in_play(warm)[0]))
+    threadpool_limits(BLAS_THREADS)
+    compile_all()
     data, rng = shifted(size, GROWTH_ALPHA, seed=1), np.random.default_rng(0)
     build_seconds, objective = timed(build, data)
     before = objective.copy().counters
@@ -397,21 +410,27 @@ def growth_table(console: Console, effort: Effort) -> None:
 # ------------------------------------------------------------------------------------ all
 
 
+def machine() -> str:
+    """How busy it is: other work on the same processors spoils figures."""
+    load = f", load average {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
+    return f"{os.cpu_count()} CPUs{load}; BLAS on {BLAS_THREADS}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer repeats, smaller sizes")
     effort = QUICK if parser.parse_args().quick else FULL
     # Tables must not be broken where the output is a file.
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
-    console.print(
-        f"Python {platform.python_version()}, numpy {np.__version__}, {os.cpu_count()} CPUs"
-    )
-    build(shifted(1000, GROWTH_ALPHA)).gains(range(10))  # compiles; measured in table 4 alone
+    console.print(f"Python {platform.python_version()}, numpy {np.__version__}, {machine()}.")
+    threadpool_limits(BLAS_THREADS)
+    compile_all()
     against_refits(console, effort)
     bounds_table(console, effort)
     breakpoints_table(console)
     first_call_table(console)
     growth_table(console, effort)
+    console.print(f"At the end: {machine()}.")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
 r"""A lower bound of ``F(V \ S) + c(S)`` from small blocks.
 
-``F(A) = min_w sum_{i in A} l_i(w)`` with non-negative ``l_i``, so F of a union of disjoint blocks is at least the
-sum of their F: each block would choose its own w. Within a block all subsets are tried; how the n
+``F(A) = min_w sum_{i in A} l_i(w)`` with non-negative ``l_i``, so F of a union of disjoint blocks is at
+least the sum of their F: each block would choose its own w. Within a block all subsets are tried; how the n
 deferred samples are shared among blocks is left to the best (a small dynamic programme).
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -47,7 +49,7 @@ def _blocks(objective: SVMObjective, view: View) -> list[Index]:
 
 def _restricted(view: View, block: Index) -> SVMObjective:
     problem, y = view.problem, view.y[block]
-    common = {
+    common: dict[str, Any] = {
         "alpha": problem.alpha,
         "fit_intercept": problem.offset,
         "weights": problem.weight[block],

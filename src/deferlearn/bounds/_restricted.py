@@ -5,12 +5,13 @@ dropped, so with :math:`D_{b, \mu}(a) = \sum_i a_i (1 - y_i b) - a^T Q a / (2 \m
 
 .. math::
 
-    F_b(V \setminus S) \ge D_{b, \mu}(a) - \sum_{i \in S} \Big[ a_i (1 - y_i b) - \frac{a_i (Qa)_i}{\mu} \Big]
+    F_b(V \setminus S) \ge D_{b, \mu}(a)
+    - \sum_{i \in S} \Big[ a_i (1 - y_i b) - \frac{a_i (Qa)_i}{\mu} \Big]
     - \frac{1}{2 \mu} \sum_{i, j \in S} a_i a_j Q_{ij} .
 
-The last sum is at most that of :math:`r_i`, the diagonal term plus the :math:`|S| - 1` largest positive others of
-row i, so the worst S of each size is found by sorting. Shrinking a makes the quadratic loss smaller
-faster than the rest; the best of several shrinkages is taken for each size. For a given a and S the
+The last sum is at most that of :math:`r_i`, the diagonal term plus the :math:`|S| - 1` largest positive
+others of row i, so the worst S of each size is found by sorting. Shrinking a makes the quadratic loss
+smaller faster than the rest; the best of several shrinkages is taken for each size. For a given a and S the
 bound is linear in b, so an interval of offsets is covered by its two ends, and the interval with the
 least bound is split.
 """
@@ -18,6 +19,7 @@ least bound is split.
 from __future__ import annotations
 
 import heapq
+from itertools import pairwise
 
 import numpy as np
 
@@ -45,10 +47,7 @@ def restricted_dual_bound(view: View, loss: Array, n: int) -> float:
     intervals = int(np.clip(ENTRIES / view.n_samples**2, 12, MOST_INTERVALS))
     # The extreme offsets are usually dismissed at once, so the first cuts are near zero.
     cuts = np.unique(np.clip([-reach, -4.0, -1.5, -0.5, 0.5, 1.5, 4.0, reach], -reach, reach))
-    heap = [
-        (_worst(view, Q, loss, n, low, high), low, high)
-        for low, high in zip(cuts[:-1], cuts[1:], strict=True)
-    ]
+    heap = [(_worst(view, Q, loss, n, low, high), low, high) for low, high in pairwise(cuts)]
     heapq.heapify(heap)
     for _ in range(intervals - len(heap)):
         _, low, high = heapq.heappop(heap)

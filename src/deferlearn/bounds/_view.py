@@ -78,7 +78,7 @@ class View:
         used = np.flatnonzero(a)
         if isinstance(self.gram, LinearGram):
             return float(np.linalg.norm(self.gram.combine(used, a[used])))
-        return float(np.sqrt(max(0.0, a @ self.image(a))))
+        return float(np.sqrt(max(0.0, float(a @ self.image(a)))))
 
     def signed_gram(self) -> Array:
         """All of Q."""

@@ -113,10 +113,10 @@ def certificate(
 ) -> Certificate:
     r"""Say how good a selection is: what the theory guarantees, and how far from the best it can be.
 
-    With a submodularity ratio of at least :math:`\gamma`, distorted greedy run with that :math:`\gamma` returns
+    With a submodularity ratio of at least :math:`\gamma`, distorted greedy run with it returns
     :math:`g(S) - c(S) \ge (1 - e^{-\gamma}) g(OPT) - c(OPT)` (Harshaw et al., 2019, Theorem 3). The
-    stochastic variant loses :math:`\epsilon g(OPT)` and holds in expectation, as does the unconstrained one.
-    A sweep is as good as the best of its members that used a ratio within the bound. A ratio beyond
+    stochastic variant loses :math:`\epsilon g(OPT)` and holds in expectation, as does the unconstrained
+    one. A sweep is as good as the best of its members that used a ratio within the bound. A ratio beyond
     what can be proved gives no guarantee, however well it works.
 
     An argmax within ``tol``, whose score is at least ``(1 - tol)`` times the best one, multiplies the whole
@@ -152,7 +152,7 @@ def certificate(
     >>> report.guaranteed, report.value <= report.optimum.value
     (True, True)
     >>> print(report.summary().splitlines()[0])
-    Deferring the selected samples lowers the total loss by 1.688.
+    Deferring the selected samples lowers the total loss by 2.45.
     """
     view = View.of(objective)
     loss = check_loss(human_loss, view)
@@ -225,20 +225,34 @@ def _guarantee(result: Any, bound: SubmodularityBound) -> tuple[bool, float, str
 
 
 def _sweep(result: Any, bound: SubmodularityBound, epsilon: float) -> tuple[bool, float, str]:
-    """The best member whose ratio is within the bound; none below delta, where the sweep ends."""
+    """The sweep is as good as its member with the largest ratio within the bound."""
+    ratios = _sweep_ratios(result)
+    if not ratios:
+        return False, 0.0, "No guarantee is claimed: the sweep's ratios are not known."
+    proved = [ratio for ratio in ratios if ratio <= bound.best]
+    if not proved:
+        return (
+            False,
+            0.0,
+            (
+                f"No guarantee is claimed: every ratio of the sweep, down to {min(ratios):.3g}, is above "
+                f"the {bound.best:.3g} that can be proved. All that is certain is that the selection is "
+                "no worse than deferring nobody."
+            ),
+        )
+    factor = max(0.0, 1.0 - math.exp(-max(proved)) - epsilon)
+    return (
+        True,
+        factor,
+        f"The sweep contains the ratio {max(proved):.3g}, within what can be proved.",
+    )
+
+
+def _sweep_ratios(result: Any) -> list[float]:
+    """The members' ratios, or those that a sweep with this delta tries."""
+    members = _get(result, "members", [])
     delta = float(_get(result, "delta", 0.0))
-    if not 0 < delta < 1:
-        return False, 0.0, "No guarantee is claimed: the sweep's delta is not known."
-    least = max(float(_get(result, "lower_bound", 0.0)), delta)
-    steps = math.ceil(math.log(1.0 / least) / delta)
-    # The tiny step up keeps a bound that equals a member from missing it by rounding.
-    first = max(0, math.ceil(math.log(bound.best) / math.log1p(-delta) - 1e-9))
-    if first > steps:
-        return False, 0.0, (
-            f"No guarantee is claimed: every ratio of the sweep is above the {bound.best:.3g} that can be "
-            f"proved (with delta={delta:g} it ends near {(1 - delta) ** steps:.3g}), so all that is "
-            "certain is that the selection is no worse than deferring nobody."
-        )  # fmt: skip
-    member = (1.0 - delta) ** first
-    factor = max(0.0, 1.0 - math.exp(-member) - epsilon)
-    return True, factor, f"The sweep contains the ratio {member:.3g}, within what can be proved."
+    if members or not 0 < delta < 1:
+        return [float(member.submodularity_ratio) for member in members]
+    steps = math.ceil(math.log(1.0 / delta) / delta)
+    return [(1.0 - delta) ** r for r in range(steps + 1)]

@@ -71,6 +71,7 @@ class HullPath:
 
     @property
     def scale(self) -> float:
+        """Length of the longest sample, to which tolerances are relative."""
         return self.view.radius
 
     def distance(self, s: float) -> HullDistance:
@@ -101,7 +102,7 @@ class HullPath:
             middle = self._solve(mu, high.state)
             if middle is None:
                 break
-            high, low = (middle, low) if middle.T >= s else (high, middle)
+            high, low = (middle, low) if s <= middle.T else (high, middle)
         if found.distance <= ZERO * self.scale:
             return HullDistance(s, 0.0, 0.0, found.weights)
         return found
@@ -132,8 +133,9 @@ class HullPath:
             if first is None:
                 raise NumericalError("The distance of the hulls could not be solved.")
         while True:
-            above = [p for p in self._points if p.T >= s * (1 - 1e-13)]
-            below = [p for p in self._points if p.T < s * (1 - 1e-13)]
+            edge = s * (1 - 1e-13)  # T of a full class may miss it by rounding
+            above = [p for p in self._points if edge <= p.T]
+            below = [p for p in self._points if edge > p.T]
             high = above[-1]
             if below:
                 return high, below[0]

@@ -11,8 +11,8 @@ then :math:`|w_A| \ge T \Delta_{1/T} / (2 \alpha m_A)`. After n removals T is at
 :math:`\min_w \alpha |w|^2 + h_j \ge \min\{\alpha / \kappa^2, 1/2\}`.
 
 *Many together.* The optimum of what remains, ``(w', b')``, is feasible for A: the gain of L is at most
-:math:`\sum_L u_i (\alpha |w'|^2 + h_i)`. Strong duality gives :math:`2 \alpha m |w'|^2 \le \sum a \le m`, and
-some sample lies on the margin, so :math:`h_i \le 2 + \text{diameter} |w'|` (without offset
+:math:`\sum_L u_i (\alpha |w'|^2 + h_i)`. Strong duality gives :math:`2 \alpha m |w'|^2 \le \sum a \le m`,
+and some sample lies on the margin, so :math:`h_i \le 2 + \text{diameter} |w'|` (without offset
 :math:`1 + \kappa |w'|`). It is also at most F(V), because F does not grow when samples leave; a single
 removal has ratio 1, so there L has two samples or more.
 """
@@ -176,10 +176,11 @@ def _without_offset(view: View) -> tuple[RatioBound, tuple[RatioBound, ...]]:
     )  # best dual variable
     least = float((single - single**2 * view.problem.root**2 / (4.0 * alpha)).min())
     two = float(np.sort(view.problem.weight)[:2].sum())
+    together = 1.5 + kappa / np.sqrt(2.0 * alpha)
     paper = _paper(view, "soft margin without offset", gain / (eta + eta**2 / 2), True, "always")
     return paper, (
         _claim("gains one by one", gain / eta, True, "always"),
-        _claim("gains one by one, sharper norm", least / (1.5 + kappa / np.sqrt(2 * alpha)), True, "always"),
+        _claim("gains one by one, sharper norm", least / together, True, "always"),
         _claim("at most F(V) together", two * least / view.value, True, "always"),
     )  # fmt: skip
 

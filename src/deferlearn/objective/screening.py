@@ -24,30 +24,62 @@ NEAR, LEAST_NEAR = 1.0, 16
 CHUNK = 512
 
 
-def gain_bounds(
-    state: State, ws: WorkingSet, ks: Index, floor: Array, counters: Counters
-) -> tuple[Array, Array]:
-    """Lower and upper bounds of the gains of ks; equal where that costs nothing.
+class Screening:
+    """Bounds for the states of one objective, one after the other; what carries over is kept."""
 
-    An upper bound below ``floor`` is tight enough.
-    """
-    if state.trivial:
-        return np.zeros(len(ks)), np.zeros(len(ks))
-    value = state.value
-    slack = ROUNDING * (state.a.sum() + value)
-    exact, shared = shared_gains(state, ws, ks, counters)
-    last = leaves_nothing(state, ks)
-    lower = np.minimum(np.maximum(lower_bounds(state, ks), shared), value)
-    lower[last] = value
-    lower[exact & ~last] = shared[exact & ~last]
-    upper = lower.copy()
-    open_ = ~(exact | last)
-    if open_.any():
-        upper[open_] = np.minimum(
-            upper_bounds(state, ws, ks[open_], floor[open_] - slack) + slack, value
-        )
-        lower[open_] = np.minimum(np.maximum(lower[open_] - slack, 0.0), upper[open_])
-    return lower, upper
+    def __init__(self) -> None:
+        self._response: Response | None = None
+
+    def gain_bounds(
+        self, state: State, ws: WorkingSet, ks: Index, floor: Array, counters: Counters
+    ) -> tuple[Array, Array]:
+        """Lower and upper bounds of the gains of ks; equal where that costs nothing.
+
+        An upper bound below ``floor`` is tight enough.
+        """
+        if state.trivial:
+            return np.zeros(len(ks)), np.zeros(len(ks))
+        value = state.value
+        slack = ROUNDING * (state.a.sum() + value)
+        exact, shared = shared_gains(state, ws, ks, counters)
+        last = leaves_nothing(state, ks)
+        lower = np.minimum(np.maximum(lower_bounds(state, ks), shared), value)
+        lower[last] = value
+        known = exact & ~last
+        lower[known] = shared[known]
+        upper = lower.copy()
+        open_ = ~(exact | last)
+        if open_.any():
+            bounds = self._upper_bounds(state, ws, ks[open_], floor[open_] - slack)
+            upper[open_] = np.minimum(bounds + slack, value)
+            lower[open_] = np.minimum(np.maximum(lower[open_] - slack, 0.0), upper[open_])
+        return lower, upper
+
+    def _upper_bounds(self, state: State, ws: WorkingSet, ks: Index, floor: Array) -> Array:
+        """Upper bounds by a dual point in which the samples near the margin respond; at most F."""
+        out = np.full(len(ks), state.value)
+        if not state.problem.offset:
+            out = np.minimum(out, dropping_bounds(state, ks))
+        open_ = np.flatnonzero(out >= floor)
+        if len(open_) == 0:
+            return out
+        response = self._response_of(state, ws)
+        if response is None:
+            return out
+        for start in range(0, len(open_), CHUNK):
+            part = open_[start : start + CHUNK]
+            out[part] = np.minimum(out[part], response.bounds(ks[part], floor[part]))
+        return out
+
+    def _response_of(self, state: State, ws: WorkingSet) -> Response | None:
+        old = self._response
+        if old is not None and old.keeps and old.ws is ws and not old.stale:
+            if old.state is not state:
+                old.move_to(state)
+            return old
+        near = _near(state, ws)
+        self._response = Response(state, ws, near) if len(near) else None
+        return self._response
 
 
 def lower_bounds(state: State, ks: Index) -> Array:
@@ -70,25 +102,6 @@ def dropping_bounds(state: State, ks: Index) -> Array:
     quadratic = state.quadratic - 2 * a * state.images[ks] + a**2 * state.problem.gram.diagonal[ks]
     quadratic += rounding(state, a * state.problem.root[ks])
     return state.value - (state.a.sum() - a - quadratic / (2 * mu))
-
-
-def upper_bounds(state: State, ws: WorkingSet, ks: Index, floor: Array) -> Array:
-    """Upper bounds by a dual point in which the samples near the margin respond; never above F."""
-    value = state.value
-    out = np.full(len(ks), value)
-    if not state.problem.offset:
-        out = np.minimum(out, dropping_bounds(state, ks))
-    near = _near(state, ws)
-    if len(near) == 0:
-        return out
-    open_ = np.flatnonzero(out >= floor)
-    if len(open_) == 0:
-        return out
-    solver = Response(state, near)
-    for start in range(0, len(open_), CHUNK):
-        part = open_[start : start + CHUNK]
-        out[part] = np.minimum(out[part], solver.bounds(ks[part], floor[part]))
-    return out
 
 
 def _near(state: State, ws: WorkingSet) -> Index:

@@ -188,9 +188,8 @@ def _free_to_bounds(state: State) -> None:
 
 def is_settled(state: State) -> bool:
     """Whether the state, whose gradient must be fresh, is optimal as far as we promise."""
-    balance = abs(state.imbalance()) <= 1e-12 * max(1.0, float(state.a.sum()))
     return (
-        balance
+        abs(state.imbalance()) <= 1e-12 * max(1.0, float(state.a.sum()))
         and float(state.violations().max(initial=0.0)) <= RESIDUAL
         and state.gap() <= GAP * (state.value if state.problem.hard else max(1.0, state.value))
         and (state.precise or state.rounding() <= ROUNDING)

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deferlearn.kernels import Array, Index, LinearGram, kernel_function, make_gram
-from deferlearn.objective import screening, solver
+from deferlearn.objective import solver
 from deferlearn.objective.evaluation import exact_gains, leaves_nothing, optimal
+from deferlearn.objective.screening import Screening
 from deferlearn.objective.solver import Counters
 from deferlearn.objective.state import Problem, State, WorkingSet, empty_state
 from deferlearn.objective.validation import check_indices, check_new, check_problem, kernel_width
@@ -105,6 +106,7 @@ class SVMObjective:
             root=np.sqrt(np.maximum(gram.diagonal, 0.0)),
         )
         self.counters = Counters()
+        self._screening = Screening()
         self._state = empty_state(self._problem)
         solver.solve(self._state, self.counters)
         self._moved()
@@ -160,7 +162,9 @@ class SVMObjective:
         """
         index = check_indices(ks, self._state.kept)
         limits = np.broadcast_to(np.asarray(-np.inf if floor is None else floor), index.shape)
-        return screening.gain_bounds(self._state, self._working_set, index, limits, self.counters)
+        return self._screening.gain_bounds(
+            self._state, self._working_set, index, limits, self.counters
+        )
 
     def remove(self, k: int) -> None:
         """Defer sample k: the state moves on to the kept samples without it."""
@@ -193,6 +197,8 @@ class SVMObjective:
         other._state = self._state.copy()
         other.counters = Counters(**vars(self.counters))
         other._ends = OrderedDict()
+        # What screening has kept goes with the copy, which is about to move on; here it is made anew.
+        self._screening = Screening()
         return other
 
     # -- the machine --------------------------------------------------------------------------
