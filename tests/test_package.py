@@ -47,9 +47,12 @@ def test_everything_but_the_command_line_imports_without_extras():
 def test_drawing_without_matplotlib_says_what_to_install():
     done = run_without_extras("""
         import numpy as np
-        from deferlearn.plot import GainDisplay
+        from deferlearn.plot import SelectionDisplay
         grid = np.zeros((2, 2))
-        GainDisplay([[0, 0]], [1], [0], xx=grid, yy=grid, decision=grid).plot()
+        SelectionDisplay(
+            [[0, 0]], [1], [False], loss_before=0, loss_after=0,
+            xx=grid, yy=grid, decision_before=grid, decision_after=grid,
+        ).plot()
     """)
     assert "drawing needs matplotlib: pip install 'deferlearn[plot]'" in done.stderr
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -46,25 +47,83 @@ def all_values(objective: SVMObjective) -> np.ndarray:
     return values
 
 
-def true_ratio(values: np.ndarray, size: int, n: int) -> float:
-    """Least sum of single gains over joint gain, over |S| <= n and every L disjoint from S."""
+def true_ratio(
+    values: np.ndarray, size: int, n: int, most: int | None = None, unit: float | None = None
+) -> float:
+    """Least sum of single gains over joint gain, over |S| <= n and every L disjoint from S.
+
+    ``most`` bounds |L|; gains below 1e-9 of ``unit``, max(1, F) by default, are rounding.
+    """
     full = 2**size - 1
     masks = np.arange(2**size)
     counts = np.array([int(m).bit_count() for m in masks])
-    tiny_gain = 1e-9 * max(1.0, values[full])
+    tiny_gain = 1e-9 * (max(1.0, values[full]) if unit is None else unit)
     least = 1.0
     for deferred in masks[counts <= n]:
         kept = full & ~deferred
         single = np.array(
             [values[kept] - values[kept & ~(1 << k)] if kept >> k & 1 else 0.0 for k in range(size)]
         )
-        joint_sets = masks[(masks & deferred) == 0]
+        joint_sets = masks[((masks & deferred) == 0) & (counts <= (size if most is None else most))]
         joint = values[kept] - values[kept & ~joint_sets]
         sums = ((joint_sets[:, None] >> np.arange(size)) & 1) @ single
         real = joint > tiny_gain
         if real.any():
             least = min(least, float((sums[real] / joint[real]).min()))
     return least
+
+
+class Sets:
+    """g and c of every deferred set, by bit mask."""
+
+    def __init__(self, values: np.ndarray, loss: np.ndarray) -> None:
+        masks = np.arange(len(values))
+        members = (masks[:, None] >> np.arange(len(loss))) & 1
+        self.g = values[-1] - values[masks[::-1]]
+        self.c = members @ loss
+        self.counts = members.sum(axis=1)
+
+    def most(self, factor: float, n: int) -> float:
+        """The largest ``factor * g(T) - c(T)`` over all T of at most n samples: for a guarantee, every T."""
+        return float((factor * self.g - self.c)[self.counts <= n].max())
+
+    def value(self, order: np.ndarray) -> float:
+        """g - c of one set."""
+        mask = sum(1 << int(k) for k in order)
+        return float(self.g[mask] - self.c[mask])
+
+
+class Table:
+    """An objective that looks up F, and knows gains beforehand only up to a factor."""
+
+    def __init__(self, values: np.ndarray, size: int, doubt: float = 1.0, seed: int = 0) -> None:
+        self._values, self._doubt = values, doubt
+        self._rng = np.random.default_rng(seed)
+        self.kept = np.ones(size, dtype=bool)
+
+    def _mask(self) -> int:
+        return sum(1 << int(k) for k in np.flatnonzero(self.kept))
+
+    @property
+    def value(self) -> float:
+        return float(self._values[self._mask()])
+
+    def gain(self, k: int) -> float:
+        return max(0.0, self.value - float(self._values[self._mask() & ~(1 << int(k))]))
+
+    def gain_bounds(self, ks: Any, floor: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """The gain is between 1 / doubt and doubt times what is said."""
+        gains = np.array([self.gain(k) for k in ks])
+        lower, upper = self._doubt ** self._rng.uniform(0.0, 1.0, size=(2, len(gains)))
+        return gains / lower, gains * upper
+
+    def remove(self, k: int) -> None:
+        self.kept[k] = False
+
+    def copy(self) -> Table:
+        other = copy(self)
+        other.kept = self.kept.copy()
+        return other
 
 
 def best_value(objective: SVMObjective, loss: np.ndarray, n: int) -> float:

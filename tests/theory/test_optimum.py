@@ -56,7 +56,7 @@ def test_the_upper_bound_is_informative(alphas: tuple[float, float], most: float
 @pytest.mark.slow
 @pytest.mark.parametrize("offset", [True, False])
 def test_the_upper_bound_against_an_exact_solver_on_larger_sets(offset: bool) -> None:
-    pytest.importorskip("pyscipopt")
+    pytest.importorskip("pyscipopt", reason="pyscipopt, which finds the best selection, is absent")
     for seed, size in ((0, 20), (1, 30), (2, 40)):
         rng = np.random.default_rng([6, seed])
         y = np.where(np.arange(size) % 2 == 0, 1.0, -1.0)

@@ -41,7 +41,8 @@ class Certificate:
     factor : float
         The guarantee is ``value >= share * (factor * g(OPT) - c(OPT))``; 0 if there is none.
     share : float
-        1 for an exact argmax, ``1 - tol`` otherwise.
+        1 for an exact argmax; ``1 - slack`` of a run with a tolerance, ``1 - tol`` if the guarantee is
+        in expectation.
     in_expectation : bool
         Whether the guarantee is one for the average over the algorithm's random choices.
     reason : str
@@ -97,12 +98,17 @@ class Certificate:
         return "\n".join(lines)
 
     def _guarantee(self) -> str:
-        share = "" if self.share == 1 else f"{self.share:.4g} of "
         average = "on average over its random choices, " if self.in_expectation else ""
-        text = (
-            f"Guarantee: {average}the value is at least {share}{self.factor:.3g} times the gain of the "
-            "best selection, less that selection's human loss."
+        right = (
+            f"{self.factor:.3g} times the gain of the best selection, less that selection's human loss"
         )
+        text = f"Guarantee: {average}the value is at least {right}."
+        if self.share < 1:
+            text = (
+                f"Guarantee: {average}the value is at least {self.share:.4g} times this: {right}. The "
+                f"factor {self.share:.4g} is there because picks could be short of the best score by "
+                f"{100 * (1 - self.share):.3g}%."
+            )
         if self.factor < USELESS_FACTOR:
             text += " This is true but vacuous; the upper bound above says more."
         return text
@@ -116,11 +122,14 @@ def certificate(
     With a submodularity ratio of at least :math:`\gamma`, distorted greedy run with it returns
     :math:`g(S) - c(S) \ge (1 - e^{-\gamma}) g(OPT) - c(OPT)` (Harshaw et al., 2019, Theorem 3). The
     stochastic variant loses :math:`\epsilon g(OPT)` and holds in expectation, as does the unconstrained
-    one. A sweep is as good as the best of its members that used a ratio within the bound. A ratio beyond
-    what can be proved gives no guarantee, however well it works.
+    one. A sweep is as good as the best of its members that used a ratio within the bound, and so loses at
+    most :math:`\delta\, g(OPT)` against a run with the bound itself. A ratio beyond what can be proved gives
+    no guarantee, however well it works; nor does a run that was interrupted, or in which a floor per
+    class may have kept a candidate out.
 
-    An argmax within ``tol``, whose score is at least ``(1 - tol)`` times the best one, multiplies the whole
-    right-hand side by ``(1 - tol)``: each step of the proof loses that share and nothing else.
+    A pick whose score is at least ``(1 - slack)`` times the best one multiplies the whole right-hand side
+    by ``(1 - slack)``: each step of the proof loses that share and nothing else. In expectation other
+    random choices count too, whose slack is not known, so there it is ``(1 - tol)``.
 
     Parameters
     ----------
@@ -129,11 +138,11 @@ def certificate(
     result : object
         A selection's result: ``order``, ``value``, ``algorithm`` ("distorted", "stochastic",
         "unconstrained" or "sweep"), ``submodularity_ratio``, and where they apply ``n``, ``epsilon``,
-        ``delta``, ``tol``.
+        ``delta``, ``tol``, ``slack``, ``min_kept_per_class``, ``interrupted``, ``members``.
     human_loss : array-like of shape (n_samples,)
         The losses that the selection was made with.
     n : int, default=None
-        The budget; the result's by default.
+        The budget; the result's by default. A run with another budget has no guarantee.
 
     Returns
     -------
@@ -141,13 +150,12 @@ def certificate(
 
     Examples
     --------
-    >>> from types import SimpleNamespace
     >>> from deferlearn.bounds import certificate
     >>> from deferlearn.objective import SVMObjective
+    >>> from deferlearn.selection import distorted_greedy
     >>> X, y = [[-2.0], [-1.0], [1.0], [2.0], [-3.0]], [-1, -1, 1, 1, 1]
     >>> objective = SVMObjective(X, y, alpha=1.0, fit_intercept=False)
-    >>> result = SimpleNamespace(order=[4], value=objective.gain(4) - 0.1, n=1, tol=0.0,
-    ...     algorithm="distorted", submodularity_ratio=0.01, epsilon=None, delta=None)
+    >>> result = distorted_greedy(objective, [0.1] * 5, n=1, submodularity_ratio=0.01)
     >>> report = certificate(objective, result, [0.1] * 5)
     >>> report.guaranteed, report.value <= report.optimum.value
     (True, True)
@@ -172,7 +180,7 @@ def certificate(
             "it belongs to another objective, other losses or another n."
         )
     gap = max(0.0, optimum.value - value)
-    guaranteed, factor, reason = _guarantee(result, bound)
+    claim = _claim(result, bound, budget, view)
     ratio = _get(result, "submodularity_ratio", None)
     algorithm = str(result.algorithm)
     return Certificate(
@@ -181,11 +189,11 @@ def certificate(
         algorithm=algorithm,
         ratio_used=None if algorithm == "sweep" or ratio is None else float(ratio),
         ratio_bound=bound,
-        guaranteed=guaranteed,
-        factor=factor,
-        share=1.0 - float(_get(result, "tol", 0.0)),
-        in_expectation=algorithm in ("stochastic", "unconstrained") or bool(_get(result, "epsilon", 0)),
-        reason=reason,
+        guaranteed=claim.guaranteed,
+        factor=claim.factor,
+        share=claim.share,
+        in_expectation=_in_expectation(result),
+        reason=claim.reason,
         optimum=optimum,
         gap=gap,
         relative_gap=min(1.0, gap / optimum.value) if optimum.value > 0 else 0.0,
@@ -198,61 +206,105 @@ def _get(result: Any, name: str, default: Any) -> Any:
     return default if value is None else value
 
 
-def _guarantee(result: Any, bound: SubmodularityBound) -> tuple[bool, float, str]:
-    """Whether a theorem applies, its factor of g(OPT), and why."""
+@dataclass(frozen=True)
+class _Claim:
+    """What a theorem says of a run: nothing unless `guaranteed`."""
+
+    reason: str
+    guaranteed: bool = False
+    factor: float = 0.0
+    share: float = 1.0
+
+
+def _claim(result: Any, bound: SubmodularityBound, n: int, view: View) -> _Claim:
+    """Whether a theorem applies to the run, with which numbers, and why."""
     algorithm = result.algorithm
-    epsilon = float(_get(result, "epsilon", 0.0))
     if algorithm not in ("distorted", "stochastic", "unconstrained", "sweep"):
-        return False, 0.0, f"No theorem is known for algorithm {algorithm!r}."
+        return _Claim(f"No theorem is known for algorithm {algorithm!r}.")
     if _get(result, "interrupted", False):
-        return False, 0.0, "The run was interrupted, so no theorem applies to it."
-    if _get(result, "min_kept_per_class", 0):
-        return False, 0.0, (
-            "Samples were kept with the machine by a floor per class, which the theorem does not cover."
-        )  # fmt: skip
-    if bound.best == 0:
-        return False, 0.0, "No guarantee is claimed, since no positive ratio can be proved."
-    if algorithm == "sweep":
-        return _sweep(result, bound, epsilon)
-    ratio = float(result.submodularity_ratio)
-    if ratio > bound.best:
-        return False, 0.0, (
-            f"No guarantee is claimed: the ratio used, {ratio:.3g}, is more than the {bound.best:.3g} "
-            "that can be proved."
-        )  # fmt: skip
-    factor = max(0.0, 1.0 - math.exp(-ratio) - epsilon)
-    return True, factor, f"The ratio used, {ratio:.3g}, is within what can be proved."
-
-
-def _sweep(result: Any, bound: SubmodularityBound, epsilon: float) -> tuple[bool, float, str]:
-    """The sweep is as good as its member with the largest ratio within the bound."""
-    ratios = _sweep_ratios(result)
-    if not ratios:
-        return False, 0.0, "No guarantee is claimed: the sweep's ratios are not known."
-    proved = [ratio for ratio in ratios if ratio <= bound.best]
-    if not proved:
-        return (
-            False,
-            0.0,
-            (
-                f"No guarantee is claimed: every ratio of the sweep, down to {min(ratios):.3g}, is above "
-                f"the {bound.best:.3g} that can be proved. All that is certain is that the selection is "
-                "no worse than deferring nobody."
-            ),
+        return _Claim(
+            "The run was interrupted, so no theorem applies to it; how far it can be from the best is "
+            "known all the same."
         )
-    factor = max(0.0, 1.0 - math.exp(-max(proved)) - epsilon)
-    return (
-        True,
-        factor,
-        f"The sweep contains the ratio {max(proved):.3g}, within what can be proved.",
+    budget = int(_get(result, "n", n))
+    if budget != n:
+        return _Claim(
+            f"No guarantee is claimed: the run had the budget {budget}, which the theorem needs to be "
+            f"the {n} of this certificate."
+        )
+    if bound.best == 0:
+        return _Claim("No guarantee is claimed, since no positive ratio can be proved.")
+    if algorithm == "sweep":
+        run, reason = _proved_member(result, bound)
+        if run is None:
+            return _Claim(reason)
+    else:
+        run, ratio = result, float(result.submodularity_ratio)
+        reason = f"The ratio used, {ratio:.3g}, is within what can be proved."
+        if ratio > bound.best:
+            return _Claim(
+                f"No guarantee is claimed: the ratio used, {ratio:.3g}, is more than the "
+                f"{bound.best:.3g} that can be proved."
+            )
+    floor = int(_get(result, "min_kept_per_class", 0))
+    if floor > 0:
+        if not _floor_was_idle(run, floor, n, view, _in_expectation(result)):
+            return _Claim(
+                f"No guarantee is claimed: a floor of {floor} samples a class may have kept candidates "
+                "out, and the theorem speaks of choosing among all. The upper bound is one on "
+                "selections with and without the floor."
+            )
+        reason += (
+            f" The floor of {floor} samples a class kept no candidate out, so the guarantee is the one "
+            "without a floor."
+        )
+    tol = float(_get(run, "tol", 0.0))
+    return _Claim(
+        reason,
+        guaranteed=True,
+        factor=max(
+            0.0,
+            1.0 - math.exp(-float(run.submodularity_ratio)) - float(_get(result, "epsilon", 0.0)),
+        ),
+        share=1.0 - (tol if _in_expectation(result) else float(_get(run, "slack", tol))),
     )
 
 
-def _sweep_ratios(result: Any) -> list[float]:
-    """The members' ratios, or those that a sweep with this delta tries."""
-    members = _get(result, "members", [])
-    delta = float(_get(result, "delta", 0.0))
-    if members or not 0 < delta < 1:
-        return [float(member.submodularity_ratio) for member in members]
-    steps = math.ceil(math.log(1.0 / delta) / delta)
-    return [(1.0 - delta) ** r for r in range(steps + 1)]
+def _in_expectation(result: Any) -> bool:
+    """Whether the run made random choices (a sweep does if its members do)."""
+    return result.algorithm in ("stochastic", "unconstrained") or bool(_get(result, "epsilon", 0.0))
+
+
+def _floor_was_idle(run: Any, floor: int, n: int, view: View, random: bool) -> bool:
+    """Whether the floor kept no candidate out: with random choices, whatever they are."""
+    counts = [count for count in view.class_counts if count > 0]
+    if n <= min(counts) - floor:
+        return True  # n picks do not reach it
+    if random:
+        return False
+    kept = np.delete(view.y, np.asarray(run.order, dtype=np.int64))
+    return all(int((kept == label).sum()) > floor for label in np.unique(view.y))
+
+
+def _proved_member(result: Any, bound: SubmodularityBound) -> tuple[Any, str]:
+    """The sweep is as good as its member with the largest ratio within the bound, if there is one."""
+    members = list(_get(result, "members", []))
+    if not members:
+        return None, "No guarantee is claimed: the sweep's ratios are not known."
+    proved = [member for member in members if member.submodularity_ratio <= bound.best]
+    if not proved:
+        least = min(float(member.submodularity_ratio) for member in members)
+        return None, (
+            f"No guarantee is claimed: every ratio of the sweep, down to {least:.3g}, is above the "
+            f"{bound.best:.3g} that can be proved. All that is certain is that the selection is no "
+            "worse than deferring nobody."
+        )
+    run = max(proved, key=lambda member: float(member.submodularity_ratio))
+    reason = (
+        f"The sweep contains the ratio {run.submodularity_ratio:.3g}, within the {bound.best:.3g} that "
+        "can be proved."
+    )
+    delta = _get(result, "delta", None)
+    if delta is not None and run.submodularity_ratio >= (1.0 - delta) * bound.best:
+        reason += f" Its steps cost at most delta = {delta:.3g} of the factor."
+    return run, reason

@@ -46,6 +46,8 @@ STUCK = 1  # too many steps, or a system too ill-conditioned: solve in another w
 UNBOUNDED = 2  # the dual has no maximum: hard margin, and the data are not separable
 INFEASIBLE = 3  # y.a cannot follow: the working set lacks the samples that could move
 
+# Of one sum of a step, relative to its terms.
+_ROUNDING = 4e-16
 # Relative noise below which a slope counts as zero, and steps as no progress.
 _NOISE = 1e-13
 _NOISE_PRECISE = 1e-27
@@ -85,6 +87,61 @@ def _slopes(Q, Q_lo, members, p, y, offset, x, x_lo, drift, drift_lo, slope):
         for i in range(e):
             slope[i] += c0 * r0[i]
         j += 1
+
+
+@njit(cache=True)
+def _respond(
+    Q, Q_lo, y, root, offset, members, p, R, drift, drift_lo, dq, dq_lo,
+    x, x_lo, slope, rhs, rhs_lo, work,
+):  # fmt: skip
+    """How beta and the free samples (x) and every G (slope) answer to the drift, per unit of t.
+
+    Returns whether the answer is accurate, the length of the members' movement (by their images) and
+    the largest change of a member.
+    """
+    first = 1 if offset else 0
+    if offset and p == 0:
+        x[0], x_lo[0] = 0.0, 0.0
+    else:
+        if offset:
+            rhs[0], rhs_lo[0] = dq, dq_lo
+        for i in range(p):
+            rhs[first + i] = -drift[members[i]]
+            rhs_lo[first + i] = -drift_lo[members[i]]
+        if not solve(Q, Q_lo, members, p, y, offset, R, rhs, rhs_lo, x, x_lo, work):
+            return False, 0.0, 0.0
+    moved, fastest = 0.0, 0.0
+    for attempt in range(4):
+        _slopes(Q, Q_lo, members, p, y, offset, x, x_lo, drift, drift_lo, slope)
+        moved, fastest = 0.0, 0.0
+        for i in range(p):
+            moved += root[members[i]] * abs(x[first + i])
+            fastest = max(fastest, abs(x[first + i]))
+        if Q_lo is not None or p == 0:
+            break
+        # The members' slopes vanish, or R needs help: once more with what is left, then anew.
+        worst, scale, balance = 0.0, 0.0, dq
+        for i in range(p):
+            m = members[i]
+            worst = max(worst, abs(slope[m]))
+            scale = max(scale, root[m] * moved + abs(drift[m]))
+            balance -= y[m] * x[first + i]
+        if offset:
+            scale += abs(x[0])
+        if worst <= _NOISE * scale and (not offset or abs(balance) <= _NOISE * (1 + abs(dq))):
+            break
+        if attempt == 3:
+            return worst <= 1e-9 * scale, moved, fastest
+        if attempt == 1 and not rebuild(Q, members, p, y, offset, R):
+            return False, moved, fastest
+        if offset:
+            rhs[0] = balance
+        for i in range(p):
+            rhs[first + i] = -slope[members[i]]
+        inverse_times(R, p + first, rhs, work)
+        for i in range(p + first):
+            x[i] += work[i]
+    return True, moved, fastest
 
 
 @njit(cache=True)
@@ -228,7 +285,7 @@ def follow(
 
     Returns
     -------
-    outcome, beta, p, n_steps
+    outcome, beta, p, n_steps, and how far rounding may have taken G from what a says
     """
     e = y.size
     first = 1 if offset else 0
@@ -241,6 +298,7 @@ def follow(
     barred = np.zeros(e, dtype=np.bool_)  # came and left without progress: may not come again
     noise = _NOISE if Q_lo is None else _NOISE_PRECISE
     left, left_lo = 1.0, 0.0
+    blur = 0.0
     idle = 0
     for step in range(max_steps):
         if offset and p == 0 and dq != 0.0:
@@ -252,57 +310,20 @@ def follow(
                 if could and abs(G[i]) < distance:
                     chosen, distance = i, abs(G[i])
             if chosen == e:
-                return INFEASIBLE, beta, p, step
+                return INFEASIBLE, beta, p, step, blur
             beta += way * distance
             for i in range(e):
                 G[i] += y[i] * way * distance
             status[chosen] = FREE
             p = insert(R, members, p, offset, z, 1.0, Q[chosen, chosen], y[chosen], chosen)
 
-        # The response of the free samples.
-        if offset and p == 0:
-            x[0], x_lo[0] = 0.0, 0.0
-            _slopes(Q, Q_lo, members, p, y, offset, x, x_lo, drift, drift_lo, slope)
-        else:
-            if offset:
-                rhs[0], rhs_lo[0] = dq, dq_lo
-            for i in range(p):
-                rhs[first + i] = -drift[members[i]]
-                rhs_lo[first + i] = -drift_lo[members[i]]
-            if not solve(Q, Q_lo, members, p, y, offset, R, rhs, rhs_lo, x, x_lo, work):
-                return STUCK, beta, p, step
-            _slopes(Q, Q_lo, members, p, y, offset, x, x_lo, drift, drift_lo, slope)
-        moved, fastest = 0.0, 0.0
-        for i in range(p):
-            moved += root[members[i]] * abs(x[first + i])
-            fastest = max(fastest, abs(x[first + i]))
+        good, moved, fastest = _respond(
+            Q, Q_lo, y, root, offset, members, p, R, drift, drift_lo, dq, dq_lo,
+            x, x_lo, slope, rhs, rhs_lo, work,
+        )  # fmt: skip
+        if not good:
+            return STUCK, beta, p, step, blur
         dbeta = abs(x[0]) if offset else 0.0
-
-        if Q_lo is None and p > 0:  # the members' slopes vanish, or R needs help
-            for attempt in range(4):
-                worst, scale = 0.0, 0.0
-                balance = dq
-                for i in range(p):
-                    m = members[i]
-                    worst = max(worst, abs(slope[m]))
-                    scale = max(scale, root[m] * moved + dbeta + abs(drift[m]))
-                    balance -= y[m] * x[first + i]
-                if worst <= noise * scale and (not offset or abs(balance) <= noise * (1 + abs(dq))):
-                    break
-                if attempt == 3:
-                    if worst > 1e-9 * scale:
-                        return STUCK, beta, p, step
-                    break
-                if attempt == 1 and not rebuild(Q, members, p, y, offset, R):
-                    return STUCK, beta, p, step
-                if offset:
-                    rhs[0] = balance
-                for i in range(p):
-                    rhs[first + i] = -slope[members[i]]
-                inverse_times(R, p + first, rhs, work)
-                for i in range(p + first):
-                    x[i] += work[i]
-                _slopes(Q, Q_lo, members, p, y, offset, x, x_lo, drift, drift_lo, slope)
 
         # The first event.
         dt, weight, event, leaves = max(left, 0.0), 0.0, e, False  # e: none
@@ -355,8 +376,10 @@ def follow(
             else:
                 a[m] += dt * x[first + i]
         left, left_lo = add(left, left_lo, -dt, -dt_lo)
+        if Q_lo is None:
+            blur += _ROUNDING * dt * moved
         if event == e:
-            return DONE, beta, p, step + 1
+            return DONE, beta, p, step + 1, blur
 
         progress = dt > noise
         if progress:
@@ -366,7 +389,7 @@ def follow(
         else:
             idle += 1
             if idle > 3 * e + 100:
-                return STUCK, beta, p, step + 1
+                return STUCK, beta, p, step + 1, blur
         if leaves:
             m = members[event]
             _to_bound(a, a_lo, upper, status, m, x[first + event] > 0.0)
@@ -379,5 +402,5 @@ def follow(
                 rhs, rhs_lo, z, z_lo, work,
             )  # fmt: skip
             if outcome != DONE:
-                return outcome, beta, p, step + 1
-    return STUCK, beta, p, max_steps
+                return outcome, beta, p, step + 1, blur
+    return STUCK, beta, p, max_steps, blur

@@ -74,7 +74,7 @@ def removal_paths(
                 drift[i] = -Q[k, i] * a_k[c] - dmu
             else:
                 drift[i] = -columns[c, i] * a_k[c] - dmu
-        outcomes[c], betas[c], p_c, steps[c] = follow(
+        outcomes[c], betas[c], p_c, steps[c], blur = follow(
             Q, Q_lo, y, upper, root, offset,
             a_c, lo_c, G_c, beta, status_c, members_c, p_c, R_c,
             drift, drift_lo, y_k[c] * a_k[c], y_k[c] * a_k_lo[c], max_steps,
@@ -88,6 +88,7 @@ def removal_paths(
                     shorts[c] = max(shorts[c], -G_c[i])
                 else:
                     gaps[c] -= (upper[i] - a_c[i]) * G_c[i]
+                gaps[c] += blur * a_c[i]
 
         linear, first_order, second_order = 0.0, 0.0, 0.0
         cross = 0.0

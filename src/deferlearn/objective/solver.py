@@ -23,6 +23,8 @@ from deferlearn.objective.state import State, WorkingSet, capacity, is_trivial, 
 RESIDUAL = 1e-10
 # ... and its primal and dual values agree to this, relative to max(1, F).
 GAP = 1e-10
+# Imbalance of the dual variables, relative to their sum, from which on rounding is taken back.
+DRIFT = 1e-14
 # Where rounding alone could reach this share of the gradient, doubles are not enough.
 ROUNDING = 2e-11
 # Bound samples in a working set beyond the free ones, as a multiple of these, and at least.
@@ -210,6 +212,8 @@ def settle(state: State, counters: Counters) -> None:
         state.make_trivial()
         return
     state.refresh()
+    if abs(state.imbalance()) > DRIFT * max(1.0, float(state.a.sum())):
+        _polish(state)
     if is_settled(state):
         return
     counters.n_repaired += 1
@@ -233,6 +237,22 @@ def settle(state: State, counters: Counters) -> None:
         f"{state.problem.alpha * state.problem.gram.unit:g} (largest violation "
         f"{state.violations().max():.1e}, duality gap {state.gap():.1e})."
     )
+
+
+def _polish(state: State) -> None:
+    """One Newton step on the free samples: takes back what rounding added up over many removals."""
+    members = state.members
+    if len(members) == 0:
+        return
+    right = -state.G[members]
+    if state.problem.offset:
+        right = np.concatenate([[-state.imbalance()], right])
+    change = state.R @ right
+    if state.problem.offset:
+        state.beta += float(change[0])
+        change = change[1:]
+    state.a[members] += change
+    state.refresh()
 
 
 def _too_coarse(state: State) -> bool:
@@ -303,7 +323,7 @@ def _homotopy(state: State, ws: WorkingSet, rng: Any, spread: float, counters: C
     start[low & shaken] = (np.maximum(actual, 0.0) + noise)[low & shaken]
     start[up & shaken] = (np.minimum(actual, 0.0) - noise)[up & shaken]
     drift = actual - start
-    outcome, beta, p, steps = follow(
+    outcome, beta, p, steps, _ = follow(
         ws.Q, ws.Q_lo, ws.y, ws.upper, ws.root, problem.offset,
         a, a_lo, start, state.beta, status, members, p, R,
         drift, np.zeros(len(index)), -state.imbalance(), 0.0, most_steps(ws),

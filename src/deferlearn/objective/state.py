@@ -17,7 +17,7 @@ from deferlearn.objective.scaling import mu_from_alpha
 # Up to this size every sample is in the working set, and nothing needs to be checked outside of it.
 WHOLE_SET_LIMIT = 768
 # Closer to a bound than this share of the largest dual variable (of the box), a sample is on it.
-INTERIOR = 1e-12
+INTERIOR = 1e-11
 _EPS = float(np.finfo(np.float64).eps)
 
 

@@ -1,5 +1,5 @@
 """Pictures. Each display computes first and draws after, and only drawing needs matplotlib."""
 
-from deferlearn.plot.gains import GainDisplay
+from deferlearn.plot.selection import SelectionDisplay
 
-__all__ = ["GainDisplay"]
+__all__ = ["SelectionDisplay"]

@@ -36,7 +36,7 @@ def run(
     state, picked = states.root, list[int]()
     iterations: list[Iteration] = []
 
-    def result() -> SelectionResult:
+    def result(interrupted: bool = False) -> SelectionResult:
         made = [i for i in iterations if i.picked >= 0]
         order = np.array([i.picked for i in made], dtype=np.int64)
         return SelectionResult(
@@ -51,6 +51,8 @@ def run(
             algorithm=algorithm,
             iterations=iterations,
             tol=tol,
+            min_kept_per_class=floor.least,
+            interrupted=interrupted,
             n_states=states.n_states,
             **details,
         )
@@ -87,7 +89,7 @@ def run(
         # A pick counts once its state has been reached.
         while sum(i.picked >= 0 for i in iterations) > len(picked):
             iterations.pop()
-        raise SelectionInterrupted(result()) from None
+        raise SelectionInterrupted(result(interrupted=True)) from None
     return result()
 
 
@@ -95,7 +97,7 @@ class ClassFloor:
     """Keeps at least a number of samples of each class with the machine."""
 
     def __init__(self, objective: Objective, least: int) -> None:
-        self._least = least
+        self.least = least
         if least > 0:
             self._labels = np.asarray(objective.labels)  # type: ignore[attr-defined]
             kept = self._labels[objective.kept]
@@ -103,14 +105,14 @@ class ClassFloor:
 
     def allows(self, candidates: Index) -> Any:
         """Which candidates may still be deferred."""
-        if self._least <= 0:
+        if self.least <= 0:
             return np.ones(len(candidates), dtype=bool)
-        open_ = [label for label, left in self._left.items() if left > self._least]
+        open_ = [label for label, left in self._left.items() if left > self.least]
         return np.isin(self._labels[candidates], open_)
 
     def take(self, k: int) -> None:
         """Count a deferred sample."""
-        if self._least > 0:
+        if self.least > 0:
             self._left[self._labels[k]] -= 1
 
 

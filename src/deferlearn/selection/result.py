@@ -60,8 +60,13 @@ class SelectionResult:
     epsilon, delta : float or None
         Of the stochastic algorithm and of the sweep.
     tol : float
-        The slack that was allowed; `slack` is the largest that was used. The guarantee of the
-        algorithm holds with the factor ``1 - slack``.
+        The slack that was allowed; `slack` is the largest that was used. The guarantee of
+        `distorted_greedy` holds with the factor ``1 - slack``; a guarantee in expectation, which
+        speaks of other random choices too, with the factor ``1 - tol``.
+    min_kept_per_class : int
+        So many samples of each class had to stay with the machine.
+    interrupted : bool
+        Whether the user stopped the run; only the result of a `SelectionInterrupted` is.
     n_states : int
         Distinct sets S whose gains were looked at (shared between the runs of a sweep).
     members : list of SelectionResult
@@ -81,6 +86,8 @@ class SelectionResult:
     epsilon: float | None = None
     delta: float | None = None
     tol: float = 0.0
+    min_kept_per_class: int = 0
+    interrupted: bool = False
     n_states: int = 0
     members: list[SelectionResult] = field(default_factory=list, repr=False)
 
@@ -96,8 +103,9 @@ class SelectionResult:
 
     @property
     def slack(self) -> float:
-        """Largest relative slack of a pick; 0 for exact picks."""
-        return max((i.slack for i in self.iterations), default=0.0)
+        """Largest relative slack of a pick, in any run of a sweep; 0 for exact picks."""
+        slacks = [i.slack for i in self.iterations] + [m.slack for m in self.members]
+        return max(slacks, default=0.0)
 
 
 class SelectionInterrupted(KeyboardInterrupt):

@@ -55,7 +55,8 @@ def stochastic_distorted_greedy(
 
     .. math:: g(S) - c(S) \ge (1 - e^{-\gamma} - \epsilon)\, g(OPT) - c(OPT)
 
-    (Harshaw et al. 2019). Other parameters are those of `distorted_greedy`.
+    (Harshaw et al. 2019); with a ``tol``, ``1 - tol`` times that. Other parameters are those of
+    `distorted_greedy`.
 
     Parameters
     ----------

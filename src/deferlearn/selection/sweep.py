@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from deferlearn.selection.distorted import distorted_greedy
 from deferlearn.selection.greedy import check_budget, check_loss, check_open_unit
-from deferlearn.selection.result import SelectionResult
+from deferlearn.selection.result import SelectionInterrupted, SelectionResult
 from deferlearn.selection.states import Objective, States
 
 
@@ -43,7 +43,7 @@ def submodularity_sweep(
     The submodularity ratio of an SVM is known only by bounds that are often too weak to use. The
     sweep needs none: it loses at most a term in delta against the algorithm with the true ratio
     (Harshaw et al. 2019, Algorithm 4). The empty set stands as a candidate too, so that the value is
-    never negative. The runs share states and exact gains.
+    never negative. The runs share states and exact gains. An interrupt leaves the best set so far.
 
     Parameters
     ----------
@@ -78,10 +78,23 @@ def submodularity_sweep(
     if not 0.0 <= lower_bound <= 1.0:
         raise ValueError(f"lower_bound={lower_bound!r} must be a number in [0, 1].")
     shared = states if states is not None else States(objective)
-    runs = [
-        algorithm(objective, human_loss, n, ratio, states=shared, **options)
-        for ratio in sweep_ratios(delta, lower_bound)
-    ]
+    runs: list[SelectionResult] = []
+    try:
+        for ratio in sweep_ratios(delta, lower_bound):
+            runs.append(algorithm(objective, human_loss, n, ratio, states=shared, **options))
+    except KeyboardInterrupt as stopped:
+        if isinstance(stopped, SelectionInterrupted):
+            runs.append(stopped.result)
+        if not runs:
+            raise
+        raise SelectionInterrupted(_best_of(runs, delta, shared, interrupted=True)) from None
+    return _best_of(runs, delta, shared)
+
+
+def _best_of(
+    runs: list[SelectionResult], delta: float, states: States, interrupted: bool = False
+) -> SelectionResult:
+    """The sweep's result: its best run, or nobody if that is better."""
     best = max(runs, key=lambda run: run.value)
     empty = best.value < 0.0
     none, nothing = np.empty(0, dtype=np.int64), np.empty(0)
@@ -92,12 +105,14 @@ def submodularity_sweep(
         omegas=nothing if empty else best.omegas,
         value=max(best.value, 0.0),
         initial_value=best.initial_value,
-        n=n,
+        n=best.n,
         submodularity_ratio=best.submodularity_ratio,
         algorithm="sweep",
         epsilon=best.epsilon,
         delta=delta,
         tol=best.tol,
-        n_states=shared.n_states,
+        min_kept_per_class=best.min_kept_per_class,
+        interrupted=interrupted,
+        n_states=states.n_states,
         members=runs,
     )
