@@ -18,38 +18,36 @@ import platform
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
-from time import perf_counter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from rich.console import Console
-from rich.table import Table
-from sklearn.svm import SVC
+from support import (
+    BLAS_THREADS,
+    LOOSE,
+    MEDICAL,
+    N_FEATURES,
+    TIGHT,
+    Array,
+    Data,
+    Index,
+    build,
+    machine,
+    medical,
+    refitted_value,
+    shifted,
+    show,
+    span,
+    timed,
+)
 from threadpoolctl import threadpool_limits
 
-from deferlearn import datasets
 from deferlearn.objective import SVMObjective
-from deferlearn.objective.scaling import c_from_alpha
 
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
-
-# Threads that wait for each other become very slow where another process uses a processor; libsvm has
-# one only.
-BLAS_THREADS = 1
-N_FEATURES = 50
-LOOSE, TIGHT = (
-    1e-3,
-    1e-10,
-)  # scikit-learn's default, and one that is accurate enough to compare with
-# Training samples and alpha of the medical sets, for a stand-in where the files are not at hand.
-MEDICAL = {"Messidor": (240, 0.03), "Stare": (225, 0.5), "Aptos": (425, 0.6)}
 BOUNDS = ((500, 0.005), (500, 0.0005), (2000, 0.005))
 GROWTH = (500, 2_000, 8_000, 50_000)
 GROWTH_ALPHA, GROWTH_REMOVALS = 0.005, 100
@@ -67,59 +65,6 @@ class Effort:
 
 FULL = Effort(repeats=5, refits=40, bound_seeds=5, growth=GROWTH)
 QUICK = Effort(repeats=2, refits=10, bound_seeds=1, growth=GROWTH[:3])
-
-
-class Data(NamedTuple):
-    name: str
-    X: Array
-    y: Array
-    alpha: float
-
-
-def timed(work: Callable[..., Any], *arguments: Any) -> tuple[float, Any]:
-    """Seconds that the work took, and what it returned."""
-    start = perf_counter()
-    result = work(*arguments)
-    return perf_counter() - start, result
-
-
-def span(seconds: list[float], unit: float = 1e3, digits: int = 1) -> str:
-    """Minimum and median, in milliseconds unless told."""
-    low, middle = min(seconds) * unit, float(np.median(seconds)) * unit
-    return f"{low:,.{digits}f} / {middle:,.{digits}f}"
-
-
-def show(console: Console, title: str, headings: list[str], rows: list[list[str]]) -> None:
-    table = Table(title=title, title_justify="left", title_style="bold")
-    for heading in headings:
-        table.add_column(heading, justify="right" if heading else "left")
-    for row in rows:
-        table.add_row(*row)
-    console.print(table)
-
-
-# ----------------------------------------------------------------------------------- the data
-
-
-def medical(name: str) -> Data:
-    """The paper's training part, or data of its shape where the file is not at hand."""
-    try:
-        bunch = getattr(datasets, f"fetch_{name.lower()}")(download_if_missing=False)
-    except OSError:
-        size, alpha = MEDICAL[name]
-        return shifted(size, alpha, name=f"synthetic, like {name}")
-    train, _ = datasets.published_split(bunch)
-    X, y = np.asarray(bunch.data, dtype=float)[train], np.asarray(bunch.target, dtype=float)[train]
-    return Data(name, X, y, bunch.alpha)
-
-
-def shifted(size: int, alpha: float, *, seed: int = 0, name: str = "") -> Data:
-    X, y = datasets.make_shifted(size, N_FEATURES, random_state=seed)
-    return Data(name or f"m={size:,}, alpha={alpha:g}", X, y.astype(float), alpha)
-
-
-def build(data: Data) -> SVMObjective:
-    return SVMObjective(data.X, data.y, alpha=data.alpha)
 
 
 def compile_all() -> None:
@@ -140,19 +85,13 @@ def in_play(objective: SVMObjective) -> Index:
 
 
 def refit_values(data: Data, without: Index, tol: float) -> Array:
-    """F without each of the samples, by one SVC each.
-
-    Its dual value: libsvm keeps the kernel in single precision, which moves the primal value at its
-    w and b by up to 1e-4 here, whatever the tolerance, and the dual value by the square of that.
-    """
-    values = np.empty(len(without))
-    for position, k in enumerate(without):
-        X, y = np.delete(data.X, k, axis=0), np.delete(data.y, k)
-        C = c_from_alpha(data.alpha, len(y))
-        model = SVC(kernel="linear", C=C, tol=tol).fit(X, y)
-        w = model.coef_[0]
-        values[position] = (np.abs(model.dual_coef_).sum() - w @ w / 2) / C
-    return values
+    """F without each of the samples, by one SVC each."""
+    return np.array(
+        [
+            refitted_value(np.delete(data.X, k, axis=0), np.delete(data.y, k), data.alpha, tol)
+            for k in without
+        ]
+    )
 
 
 def against_refits(console: Console, effort: Effort) -> None:
@@ -410,12 +349,6 @@ def growth_table(console: Console, effort: Effort) -> None:
 
 
 # ------------------------------------------------------------------------------------ all
-
-
-def machine() -> str:
-    """How busy it is: other work on the same processors spoils figures."""
-    load = f", load average {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else ""
-    return f"{os.cpu_count()} CPUs{load}; BLAS on {BLAS_THREADS}"
 
 
 def main() -> None:

@@ -10,7 +10,15 @@ import numpy as np
 import pytest
 
 from deferlearn.bounds import certificate, optimum_upper_bound, submodularity_bound
+from deferlearn.datasets import make_shifted
+from deferlearn.humans import UniformHuman
 from deferlearn.objective import SVMObjective
+from deferlearn.selection import (
+    SelectionInterrupted,
+    distorted_greedy,
+    stochastic_distorted_greedy,
+    submodularity_sweep,
+)
 
 
 def _objective(offset: bool = False, alpha: float = 1.0) -> SVMObjective:
@@ -96,37 +104,51 @@ def test_tol_keeps_its_share_of_the_guarantee() -> None:
     objective = _objective()
     report = certificate(objective, _result(objective, tol=0.2), LOSS)
     assert report.guaranteed
-    assert report.share == pytest.approx(0.8)
-    assert "at least 0.8 of 0.00995 times" in report.summary()
+    assert report.share == pytest.approx(
+        0.8
+    )  # a result that does not know its slack used all of tol
+    assert "at least 0.8 times this: 0.00995 times" in report.summary()
+    assert "short of the best score by 20%" in report.summary()
+    report = certificate(objective, _result(objective, tol=0.2, slack=0.05), LOSS)
+    assert report.share == pytest.approx(0.95)
+    report = certificate(
+        objective,
+        _result(objective, tol=0.2, slack=0.05, algorithm="stochastic", epsilon=0.001),
+        LOSS,
+    )
+    assert report.share == pytest.approx(0.8)  # other random choices may need more slack
 
 
 def test_a_sweep_uses_its_largest_ratio_within_the_bound() -> None:
     objective = _objective()
     bound = submodularity_bound(objective, 2).best
-    result = _result(objective, algorithm="sweep", submodularity_ratio=1.0, delta=0.01)
+    result = submodularity_sweep(objective, LOSS, 2, delta=0.01)
     report = certificate(objective, result, LOSS)
     assert report.guaranteed
     assert report.ratio_used is None
+    assert not report.in_expectation
     member = -math.log(1 - report.factor)
     assert (1 - 0.01) * bound <= member <= bound
-    assert math.log(member) / math.log(0.99) == pytest.approx(
-        round(math.log(member) / math.log(0.99))
-    )
+    assert report.factor >= 1 - math.exp(-bound) - 0.01
+    assert "cost at most delta = 0.01" in report.reason
 
 
 def test_a_sweep_is_believed_about_its_members() -> None:
     objective = _objective()
-    members = [_result(objective, submodularity_ratio=ratio) for ratio in (1.0, 0.02, 0.01)]
+    members = [
+        _result(objective, submodularity_ratio=ratio, tol=0.5, slack=slack)
+        for ratio, slack in ((1.0, 0.4), (0.02, 0.1), (0.01, 0.3))
+    ]
     result = _result(objective, algorithm="sweep", delta=0.1, members=members)
     report = certificate(objective, result, LOSS)
     assert report.factor == pytest.approx(1 - math.exp(-0.02))
+    assert report.share == pytest.approx(0.9)
 
 
 def test_a_sweep_that_ends_above_the_bound_claims_nothing() -> None:
     objective = _objective(alpha=1e-3)
     assert 0 < submodularity_bound(objective, 2).best < 0.1
-    result = _result(objective, algorithm="sweep", delta=0.1)
-    report = certificate(objective, result, LOSS)
+    report = certificate(objective, submodularity_sweep(objective, LOSS, 2, delta=0.1), LOSS)
     assert not report.guaranteed
     assert "no worse than deferring nobody" in report.reason
     assert not certificate(objective, _result(objective, algorithm="sweep"), LOSS).guaranteed
@@ -147,7 +169,7 @@ def test_unconstrained_needs_an_svm_without_offset() -> None:
     [
         ({"algorithm": "magic"}, "No theorem"),
         ({"interrupted": True}, "interrupted"),
-        ({"min_kept_per_class": 3}, "floor"),
+        ({"min_kept_per_class": 5}, "a floor of 5 samples a class may have kept candidates out"),
     ],
 )
 def test_runs_that_no_theorem_covers(change: dict[str, Any], why: str) -> None:
@@ -155,6 +177,83 @@ def test_runs_that_no_theorem_covers(change: dict[str, Any], why: str) -> None:
     report = certificate(objective, _result(objective, **change), LOSS)
     assert not report.guaranteed
     assert why in report.reason
+
+
+def test_a_floor_out_of_reach_changes_nothing() -> None:
+    """Six samples a class and two picks: a floor of four can keep nobody out."""
+    objective = _objective()
+    report = certificate(objective, _result(objective, min_kept_per_class=4), LOSS)
+    assert report.guaranteed
+    assert "The floor of 4 samples a class kept no candidate out" in report.reason
+
+
+def test_floors_of_real_runs() -> None:
+    """A floor that is met claims nothing; one that was not met is no matter, unless by chance."""
+    objective = _objective()
+    ratio = 0.9 * submodularity_bound(objective, 8).best
+    problem: Any = (objective, np.full(12, 1e-3), 8, ratio)
+    free = distorted_greedy(*problem)
+    left = np.delete(objective.labels, free.order)
+    least = min(int((left == label).sum()) for label in (-1, 1))
+    assert least > 0  # so that there is a floor to try
+    for floor, claimed in ((least - 1, True), (least + 1, False)):
+        result = distorted_greedy(*problem, min_kept_per_class=floor)
+        assert result.min_kept_per_class == floor
+        assert certificate(objective, result, problem[1]).guaranteed is claimed
+        assert (result.order.tolist() == free.order.tolist()) is claimed
+        sweep = submodularity_sweep(
+            *problem[:3], delta=0.1, lower_bound=ratio, min_kept_per_class=floor
+        )
+        assert sweep.min_kept_per_class == floor
+        chance = stochastic_distorted_greedy(
+            *problem, epsilon=0.01, random_state=0, min_kept_per_class=floor
+        )
+        report = certificate(objective, chance, problem[1])
+        assert report.guaranteed is (floor == 0)
+
+
+def test_interrupted_runs_claim_nothing_but_their_gap() -> None:
+    objective = _objective()
+
+    def stop(iteration: Any) -> None:
+        if iteration.index == 1:
+            raise KeyboardInterrupt
+
+    for run in (distorted_greedy, submodularity_sweep):
+        extra = {} if run is submodularity_sweep else {"submodularity_ratio": 0.01}
+        assert not run(objective, LOSS, 3, **extra).interrupted
+        with pytest.raises(SelectionInterrupted) as stopped:
+            run(objective, LOSS, 3, callback=stop, **extra)
+        result = stopped.value.result
+        assert result.interrupted
+        report = certificate(objective, result, LOSS)
+        assert not report.guaranteed
+        assert "interrupted" in report.reason
+        assert report.gap == pytest.approx(report.optimum.value - result.value)
+
+
+def test_slack_of_real_runs() -> None:
+    """The slack that was used counts, not the tolerance, unless other random choices count too."""
+    X, y = make_shifted(150, 20, random_state=0)
+    objective = SVMObjective(X, y, alpha=1.0, fit_intercept=False)
+    loss = UniformHuman(0.2).losses(y, random_state=0)
+    ratio = submodularity_bound(objective, 10).best
+    result = distorted_greedy(objective, loss, 10, ratio, tol=0.9)
+    assert 0.0 < result.slack < 0.9
+    report = certificate(objective, result, loss)
+    assert report.guaranteed
+    assert report.share == pytest.approx(1 - result.slack)
+    chance = stochastic_distorted_greedy(
+        objective, loss, 10, ratio, epsilon=0.01, tol=0.9, random_state=0
+    )
+    assert certificate(objective, chance, loss).share == pytest.approx(0.1)
+
+
+def test_another_budget_than_the_runs_has_no_guarantee() -> None:
+    objective = _objective()
+    report = certificate(objective, _result(objective), LOSS, n=3)
+    assert not report.guaranteed
+    assert "the run had the budget 2" in report.reason
 
 
 def test_nobody_worth_deferring_is_optimal() -> None:

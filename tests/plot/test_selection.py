@@ -2,6 +2,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from matplotlib.collections import PathCollection
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
@@ -47,11 +48,11 @@ def legend(display):
 def points_of(ax):
     """Place of each marker -> its colour, and whether it is filled."""
     found = {}
-    for collection in ax.collections:
-        face, places = collection.get_facecolors(), np.asarray(collection.get_offsets())
-        if collection.get_sizes().size:  # markers, not contours
-            for place in places:
-                found[tuple(place)] = (tuple(collection.get_edgecolors()[0]), len(face) > 0)
+    for markers in ax.collections:
+        if isinstance(markers, PathCollection):  # not the contours
+            filled = len(markers.get_facecolors()) > 0
+            for place in np.asarray(markers.get_offsets()):
+                found[tuple(place)] = (tuple(markers.get_edgecolors()[0]), filled)
     return found
 
 

@@ -98,6 +98,7 @@ def test_floor_keeps_each_class(case: Any) -> None:
     result = distorted_greedy(objective, np.zeros(60), 60, min_kept_per_class=7)
     kept = np.delete(labels, result.order)
     assert min((kept == 1).sum(), (kept == -1).sum()) >= 7
+    assert result.min_kept_per_class == 7
     without = distorted_greedy(objective, np.zeros(60), 60)
     kept = np.delete(labels, without.order)
     assert min((kept == 1).sum(), (kept == -1).sum()) < 7  # so that the floor was what did it
@@ -238,6 +239,27 @@ def test_interrupt_leaves_the_picks_so_far(case: Any) -> None:
     assert objective.value == before
     assert objective.kept.all()
     assert isinstance(stopped.value, KeyboardInterrupt)
+    assert partial.interrupted
+    assert not whole.interrupted
+
+
+def test_an_interrupted_sweep_leaves_the_best_so_far(case: Any) -> None:
+    objective, loss = case
+    rounds = 0
+
+    def stop(iteration: Any) -> None:
+        nonlocal rounds
+        rounds += 1
+        if rounds == 24:  # in the third run
+            raise KeyboardInterrupt
+
+    with pytest.raises(SelectionInterrupted) as stopped:
+        submodularity_sweep(objective, loss, 10, delta=0.1, callback=stop)
+    result = stopped.value.result
+    assert result.interrupted
+    assert result.algorithm == "sweep"
+    assert [m.interrupted for m in result.members] == [False, False, True]
+    assert result.value == max(m.value for m in result.members)
 
 
 # -------------------------------------------------------------------------------------- bad input

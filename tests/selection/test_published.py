@@ -17,11 +17,11 @@ SHARES = (0.04, 0.08, 0.12, 0.16, 0.2)
 
 
 def refitted_value(X: np.ndarray, y: np.ndarray, alpha: float) -> float:
-    m = len(y)
-    model = SVC(kernel="linear", C=1 / (2 * alpha * m), tol=1e-10).fit(X, y)
+    """F by a fresh SVC: its dual value, since libsvm's single-precision kernel moves w and b more."""
+    C = 1 / (2 * alpha * len(y))
+    model = SVC(kernel="linear", C=C, tol=1e-10).fit(X, y)
     w = model.coef_[0]
-    hinge = np.maximum(0.0, 1.0 - y * (X @ w + model.intercept_[0]))
-    return float(alpha * m * w @ w + hinge.sum())
+    return float((np.abs(model.dual_coef_).sum() - w @ w / 2) / C)
 
 
 @pytest.mark.slow  # tens of thousands of refits: minutes
@@ -49,9 +49,9 @@ def test_same_picks_as_refitting(name: str, authors_data: Path) -> None:
                 scores_of[key] = gains
             scores = iteration.omega * scores_of[key] - loss
             first, second = np.argsort(-scores)[:2]
-            # libsvm's values carry errors of about 1e-6; closer scores are a tie for it.
-            if scores[first] - scores[second] > 1e-5:
+            # libsvm's values carry errors of about 1e-8; closer scores are a tie for it.
+            if scores[first] - scores[second] > 1e-6:
                 assert iteration.picked == first, (name, n, iteration)
             else:
-                assert scores[iteration.picked] >= scores[first] - 1e-5
+                assert scores[iteration.picked] >= scores[first] - 1e-6
             picked.append(iteration.picked)

@@ -12,13 +12,15 @@ from deferlearn.objective import SVMObjective
 KINDS = ("linear", "rbf", "no offset", "rbf no offset", "hard", "hard no offset")
 
 
-def tiny(seed: int, size: int, kind: str, weighted: bool = False) -> SVMObjective:
-    """A problem of one kind: both classes, alpha from 0.003 to 30."""
+def tiny(
+    seed: int, size: int, kind: str, weighted: bool = False, apart: float = 0.0
+) -> SVMObjective:
+    """A problem of one kind: both classes, ``apart`` if asked for, alpha from 0.003 to 30."""
     rng = np.random.default_rng([31, seed, KINDS.index(kind)])
     y = rng.choice([-1.0, 1.0], size=size)
     y[:4] = [1.0, -1.0, 1.0, -1.0][: len(y)]
     X = rng.normal(size=(size, int(rng.integers(1, 4))))
-    X += rng.choice([0.3, 1.0]) * y[:, None]
+    X += (apart + rng.choice([0.3, 1.0])) * y[:, None]
     if kind.startswith("hard"):
         X[:, 0] = y * (np.abs(X[:, 0]) + 0.3)
     params: dict[str, Any] = {
@@ -84,7 +86,7 @@ class Sets:
         self.counts = members.sum(axis=1)
 
     def most(self, factor: float, n: int) -> float:
-        """The largest ``factor * g(T) - c(T)`` over all T of at most n samples: for a guarantee, every T."""
+        """The largest ``factor * g(T) - c(T)`` over all T of at most n samples."""
         return float((factor * self.g - self.c)[self.counts <= n].max())
 
     def value(self, order: np.ndarray) -> float:

@@ -1,7 +1,7 @@
 """What each algorithm promises against the best set, by trying every set.
 
-The proofs of Harshaw et al. (2019) nowhere use that OPT is the best set: each guarantee holds against every T
-that the budget allows, which is what is tested.
+The proofs of Harshaw et al. (2019) nowhere use that OPT is the best set: each guarantee holds against
+every T that the budget allows, which is what is tested.
 """
 
 from __future__ import annotations
@@ -28,8 +28,10 @@ from deferlearn.selection import (
 from problems import FULL, VARIANTS, problem
 from theory.brute import KINDS, Sets, Table, all_values, tiny, true_ratio
 
-SEEDS = 20 if FULL else 4
+SEEDS = 12 if FULL else 4
 RUNS = 200
+# A part of the cases that contains every budget and both scales of losses.
+SOME = slice(1, None, 3 if FULL else 7)
 GENERATED = "generated"  # problems of tests/problems.py, cut to size
 
 
@@ -78,15 +80,16 @@ def _tiny(kind: str) -> Iterator[Case]:
 
 
 def _generated() -> Iterator[Case]:
-    """One of each variant, a fifth of the shapes each time: degenerate data, wide ranges of alpha."""
-    step = len(VARIANTS) * 5 + 1
-    for seed in range(500, 500 + step * (10 * SEEDS), step):
+    """Every variant and every shape of data, though not every pair of them."""
+    step = 3 * len(VARIANTS) + 1
+    for seed in range(0, 7 * SEEDS * step, step):
         whole = problem(seed)
         kept = np.zeros(whole.n, dtype=bool)
         kept[np.random.default_rng(seed).permutation(whole.n)[:6]] = True
         part = whole.restrict(kept)
         objective = part.objective()
-        if objective.value > 1e-6 * part.size(objective.value):  # one class alone has no loss
+        # One class alone has no loss.
+        if part.n > 2 and objective.value > 1e-6 * part.size(objective.value):
             yield from _with_losses(part.name, objective, part.hard, seed)
 
 
@@ -141,13 +144,14 @@ def test_a_tolerance_keeps_its_share_of_the_guarantee(kind: str, tol: float) -> 
         ratio = case.ratio
         if ratio <= 0.0:
             continue
-        table = Table(case.values, case.size, doubt=(1.1, 4.0)[seed % 2], seed=seed)
+        doubt = float(np.random.default_rng(seed).choice([1.0 + tol / 2, 1.0 + tol, 4.0]))
+        table = Table(case.values, case.size, doubt, seed)
         result = distorted_greedy(table, case.loss, case.n, ratio, tol=tol)
         assert 0.0 <= result.slack <= tol
         slack = max(slack, result.slack)
         promised = (1.0 - result.slack) * case.sets.most(_factor(ratio), case.n)
         assert case.sets.value(result.order) >= promised - case.blur, case.name
-    assert slack > tol / 4
+    assert slack > 0.0  # or there was nothing to test
 
 
 # ---------------------------------------------------------------------------------- in expectation
@@ -156,7 +160,7 @@ def test_a_tolerance_keeps_its_share_of_the_guarantee(kind: str, tol: float) -> 
 @pytest.mark.parametrize("epsilon", [0.05, 0.3])
 @pytest.mark.parametrize("kind", KINDS)
 def test_stochastic_greedy_meets_its_guarantee_on_average(kind: str, epsilon: float) -> None:
-    for case in _cases(kind)[:: 1 if FULL else 3]:
+    for case in _cases(kind)[SOME]:
         ratio = case.ratio
         if ratio <= 0.0:
             continue
@@ -175,7 +179,7 @@ def test_stochastic_greedy_meets_its_guarantee_on_average(kind: str, epsilon: fl
 @pytest.mark.parametrize("kind", KINDS)
 def test_unconstrained_greedy_meets_its_guarantee_on_average(kind: str) -> None:
     tested = 0
-    for case in _cases(kind)[:: 1 if FULL else 4]:
+    for case in _cases(kind)[SOME]:
         ratio = case.ratio_of_all_sets
         if kind in ("no offset", "rbf no offset"):
             assert ratio > 0.0, case.name
@@ -217,24 +221,27 @@ def test_the_sweep_loses_at_most_delta_without_knowing_the_ratio(kind: str, delt
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_certificates_claim_is_true(kind: str) -> None:
-    """All four algorithms, with the ratio that can be proved."""
+    """All four algorithms, with the ratio that can be proved, which needs classes that are apart."""
     claimed: set[str] = set()
-    for case in _cases(kind)[:: 1 if FULL else 4]:
+    for seed in range(SEEDS):
+        objective = tiny(seed, 7, kind, weighted=seed % 2 == 1, apart=2.0)
+        cases = list(_with_losses(f"{kind} {seed}", objective, kind.startswith("hard"), seed))
+        case = cases[(1, 4, 4, 1)[seed % 4]]  # n = 2 with low losses, n = 1 with high ones
         for result, expected in _proved_runs(case):
-            report = certificate(case.objective, result, case.loss)
-            bound = case.sets.most(1.0, result.n)
-            assert report.value <= bound + case.blur
-            assert bound <= report.optimum.value + case.blur, case.name
-            assert bound - report.value <= report.gap + case.blur, case.name
+            report = certificate(objective, result, case.loss)
+            best = case.sets.most(1.0, result.n)
+            assert report.value <= best + case.blur, case.name
+            assert best <= report.optimum.value + case.blur, case.name
+            assert best - report.value <= report.gap + case.blur, case.name
             if report.guaranteed:
                 claimed.add(result.algorithm)
                 promised = report.share * case.sets.most(report.factor, result.n)
                 assert report.in_expectation == (expected is not None)
                 value = report.value if expected is None else expected
                 assert value >= promised - case.blur, f"{case.name}: {report.summary()}"
-    assert {"distorted", "stochastic"} <= claimed
-    if kind != "linear" and kind != "rbf":
-        assert "unconstrained" in claimed
+    assert {"distorted", "stochastic", "sweep"} <= claimed
+    # With offset nothing can be proved for a budget of everybody; the hard margin has no such limit.
+    assert ("unconstrained" in claimed) == (kind not in ("linear", "rbf"))
 
 
 def _proved_runs(case: Case) -> Iterator[tuple[SelectionResult, float | None]]:
@@ -255,7 +262,10 @@ def _proved_runs(case: Case) -> Iterator[tuple[SelectionResult, float | None]]:
         )
 
     yield distorted_greedy(*problem, case.n, ratio, states=states), None
-    yield submodularity_sweep(*problem, case.n, delta=0.1, states=states), None
+    yield submodularity_sweep(*problem, case.n, delta=0.05, states=states), None
+    table = Table(case.values, case.size, doubt=2.0)
+    yield distorted_greedy(table, case.loss, case.n, ratio, tol=0.5), None
+    yield submodularity_sweep(table, case.loss, case.n, delta=0.05, tol=0.5), None
     for run in (stochastic, unconstrained):
         mean, error = _mean_and_error(run, case.sets)
         yield run(0), mean + 3.0 * error

@@ -99,9 +99,7 @@ class Certificate:
 
     def _guarantee(self) -> str:
         average = "on average over its random choices, " if self.in_expectation else ""
-        right = (
-            f"{self.factor:.3g} times the gain of the best selection, less that selection's human loss"
-        )
+        right = f"{self.factor:.3g} times the gain of the best selection, less that selection's human loss"
         text = f"Guarantee: {average}the value is at least {right}."
         if self.share < 1:
             text = (
@@ -123,9 +121,9 @@ def certificate(
     :math:`g(S) - c(S) \ge (1 - e^{-\gamma}) g(OPT) - c(OPT)` (Harshaw et al., 2019, Theorem 3). The
     stochastic variant loses :math:`\epsilon g(OPT)` and holds in expectation, as does the unconstrained
     one. A sweep is as good as the best of its members that used a ratio within the bound, and so loses at
-    most :math:`\delta\, g(OPT)` against a run with the bound itself. A ratio beyond what can be proved gives
-    no guarantee, however well it works; nor does a run that was interrupted, or in which a floor per
-    class may have kept a candidate out.
+    most :math:`\delta\, g(OPT)` against a run with the bound itself. A ratio beyond what can be proved
+    gives no guarantee, however well it works; nor does a run that was interrupted, or in which a floor
+    per class may have kept a candidate out.
 
     A pick whose score is at least ``(1 - slack)`` times the best one multiplies the whole right-hand side
     by ``(1 - slack)``: each step of the proof loses that share and nothing else. In expectation other

@@ -28,11 +28,12 @@ if TYPE_CHECKING:
     from deferlearn.bounds import Certificate
     from deferlearn.selection import SelectionResult
 
-# Section "Experiments on Synthetic Data" of the paper.
+# Section "Experiments on Synthetic Data" of the paper: |V|, lambda and Delta H.
 N_SAMPLES = 400
 ALPHA = 1.0
 HUMAN_SPREAD = 0.2
-BUDGET = 80  # 0.2 of the samples
+# Share and ratio of the authors' published selections (on their real data).
+BUDGET = N_SAMPLES // 5
 RATIO = 0.01
 N_SHOWN = 10
 

@@ -77,3 +77,13 @@ def row_products(left, right):
             out_hi[i, j] = hi
             out_lo[i, j] = lo
     return out_hi, out_lo
+
+
+@njit(cache=True)
+def balance(y, hi, lo):
+    """``y . (hi + lo)`` for signs y."""
+    out_hi, out_lo = 0.0, 0.0
+    for i in range(y.size):
+        if hi[i] != 0.0:
+            out_hi, out_lo = add(out_hi, out_lo, y[i] * hi[i], y[i] * lo[i])
+    return out_hi + out_lo

@@ -78,15 +78,13 @@ def _at_once(state: State) -> int:
 
 def leaves_nothing(state: State, ks: Index) -> NDArray[np.bool_]:
     """Whose removal leaves one class (with offset) or nobody: F falls to zero."""
-    if int(state.kept.sum()) == 1:
+    negative, positive = state.class_counts
+    if negative + positive == 1:
         return np.ones(len(ks), dtype=bool)
-    y = state.problem.y
-    out = np.zeros(len(ks), dtype=bool)
-    if state.problem.offset:
-        for label in (-1.0, 1.0):
-            if int((y[state.kept] == label).sum()) == 1:
-                out |= y[ks] == label
-    return out
+    if not state.problem.offset or min(negative, positive) > 1:
+        return np.zeros(len(ks), dtype=bool)
+    y = state.problem.y[ks]
+    return ((y < 0) & (negative == 1)) | ((y > 0) & (positive == 1))
 
 
 def _removal_gains(state: State, ws: WorkingSet, ks: Index, counters: Counters) -> Array:

@@ -18,9 +18,9 @@ from deferlearn.objective.state import State, WorkingSet
 # Over-relaxed ADMM (Boyd et al. 2011, section 3.4.3): steps before each look at the bounds,
 # relaxation, and the penalty relative to the mean diagonal of Q. The points of the last state need no
 # step at all for most candidates; afresh, one step leaves 20 of 127 on a typical state, four leave 3.
-STEPS = (0, 1, 3, 16)
+STEPS = (0, 1, 3, 12, 14)
 # So few candidates are cheaper to solve exactly than to bound more tightly.
-FEW = 2
+FEW = 5
 # Beyond this share of candidates that the old points did not dismiss, a new near set is due.
 STALE = 0.25
 RELAXATION = 1.6
@@ -29,14 +29,6 @@ PENALTY = 0.1
 MOST_KEPT = 2**22
 # What the bounds' own sums may lose, relative to their terms, so that a bound stays one.
 ROUNDING = 64 * float(np.finfo(np.float64).eps)
-
-
-def rounding(state: State, moved: Array) -> Array:
-    """What rounding can do to a'Qa after changes of a whose images have total length `moved`."""
-    present = np.sqrt(state.quadratic)
-    if not state.precise:  # the present gradient has itself been rounded
-        present += float(state.problem.root @ state.a)
-    return ROUNDING * (state.quadratic + 2 * present * moved + moved**2)
 
 
 class Response:
@@ -70,6 +62,7 @@ class Response:
         shape = (len(problem.y), len(near)) if self.keeps else (0, len(near))
         self.z, self.dual, self.rows = np.empty(shape), np.empty(shape), np.empty(shape)
         self.reached = np.zeros(len(problem.y), dtype=bool)
+        self.scaled = self.penalty * self.response
         self.stale = False
         self._set(state)
 
@@ -89,48 +82,54 @@ class Response:
 
     def bounds(self, ks: Index, floor: Array) -> Array:
         """Upper bounds of the gains of ks, tightened until they are below their floor."""
-        state, problem = self.state, self.state.problem
         z, dual, rows, fresh = self._start(ks)
-        local = self.position[ks]
-        outer = np.where(local >= 0, 0.0, state.a[ks])  # a_k where it is not among the near
-        mu = state.mu_without(ks)
-        present = np.flatnonzero(local >= 0)
-        z[present, local[present]] = 0.0
-        cross = rows * outer[:, None]
-        target = float(self.y @ self.a) + problem.y[ks] * outer
-        # Of a'Qa and of the images' lengths, what leaves with a_k before anybody responds.
-        base = outer**2 * problem.gram.diagonal[ks] - 2 * outer * state.images[ks]
-        lengths = problem.root[ks] * outer
-        total = state.a.sum() - outer
-        response = self.penalty * self.response
-        constant = np.empty((0, 0))  # made when the first step needs it
-        out = np.full(len(ks), state.value)
+        out = np.full(len(ks), self.state.value)
         active = np.arange(len(ks))
+        constant = np.empty((0, 0))  # made when the first step needs it
         for steps in STEPS[1:] if fresh else STEPS:
+            here = ks[active]
             if steps and not constant.size:
-                linear = (self.images - self.Q @ self.a) - cross - mu[:, None]
-                constant = np.outer(target, self.shift) - linear @ self.response
+                constant = self._constant(here, rows)
             for _ in range(steps):
-                x = (z - dual) @ response
+                x = (z - dual) @ self.scaled
                 x += constant
-                _update(x, z, dual, self.upper, local, RELAXATION)
-            found = self._bound(z, local, target, cross, mu, base, lengths, total)
-            out[active] = np.minimum(out[active], found)
+                _update(x, z, dual, self.upper, here, self.position, RELAXATION)
+            out[active] = np.minimum(out[active], self._values(here, z, rows))
             go_on = out[active] >= floor[active]
+            left = int(go_on.sum())
             if steps == 0:
-                self.stale = bool(go_on.sum() > STALE * len(ks))
+                self.stale = left > STALE * len(ks)
             elif self.keeps:
-                self.z[ks[active]], self.dual[ks[active]] = z, dual
-            if not go_on.any() or go_on.sum() <= FEW < len(ks):
+                self.z[here], self.dual[here] = z, dual
+            if left == 0 or left <= FEW < len(ks):
                 break
-            if not go_on.all():
-                active = active[go_on]
-                z, dual, cross, local, target, mu, base, lengths, total = (
-                    part[go_on]
-                    for part in (z, dual, cross, local, target, mu, base, lengths, total)
-                )
+            if left < len(active):
+                active, z, dual, rows = active[go_on], z[go_on], dual[go_on], rows[go_on]
                 constant = constant[go_on] if constant.size else constant
         return out
+
+    def _constant(self, ks: Index, rows: Array) -> Array:
+        """The part of ADMM's linear solve that does not change from step to step."""
+        state = self.state
+        outer = np.where(self.position[ks] >= 0, 0.0, state.a[ks])  # a_k if not among the near
+        target = float(self.y @ self.a) + state.problem.y[ks] * outer
+        linear = (self.images - self.Q @ self.a) - rows * outer[:, None]
+        linear -= state.mu_without(ks)[:, None]
+        return np.asarray(np.outer(target, self.shift) - linear @ self.response)
+
+    def _values(self, ks: Index, z: Array, rows: Array) -> Array:
+        """F minus the dual value of the points z, made feasible."""
+        state, problem = self.state, self.state.problem
+        change, good = _changes(
+            z, ks, self.position, state.a, problem.y, self.upper, self.y, self.a, problem.offset
+        )
+        # Rounding: of the gradient's own terms too, unless they were carried in two doubles.
+        present = np.sqrt(state.quadratic) + (0.0 if state.precise else state.length)
+        return _bounds(
+            change, change @ self.Q, good, ks, rows, self.position, state.a, state.mu_without(ks),
+            self.images, self.root, state.images, problem.root, problem.gram.diagonal,
+            state.quadratic, present, state.total, state.value,
+        )  # fmt: skip
 
     def _start(self, ks: Index) -> tuple[Array, Array, Array, bool]:
         """The points to start from, the candidates' rows of Q, and whether some are new."""
@@ -151,25 +150,6 @@ class Response:
             return self.ws.Q[np.ix_(ks, self.near)]
         return self.state.problem.gram.block(ks, self.near)
 
-    def _bound(
-        self, z: Array, local: Index, target: Array, cross: Array, mu: Array, base: Array,
-        lengths: Array, total: Array,
-    ) -> Array:  # fmt: skip
-        """F minus the dual value of the points z, made feasible."""
-        state = self.state
-        balanced = np.ones(len(z), dtype=bool)
-        if state.problem.offset:
-            z = z.copy()
-            balanced = _balance(z, self.upper, local, self.y, target)
-        change = z - self.a  # includes a_k -> 0 where k is among the near
-        inner = change @ self.Q
-        inner -= 2 * cross
-        inner += 2 * self.images
-        quadratic = state.quadratic + base + np.einsum("ij,ij->i", change, inner)
-        quadratic += rounding(state, np.abs(change) @ self.root + lengths)
-        dual_value = total + change.sum(axis=1) - quadratic / (2 * mu)
-        return np.where(balanced, state.value - dual_value, state.value)
-
 
 def _inverse(matrix: Array) -> Array:
     """Inverse of a positive definite matrix; by Cholesky, three times cheaper than by LU."""
@@ -182,54 +162,90 @@ def _inverse(matrix: Array) -> Array:
 
 
 @njit(cache=True)
-def _update(x, z, dual, upper, local, relaxation):  # type: ignore[no-untyped-def]
+def _update(x, z, dual, upper, ks, position, relaxation):
     """One step of over-relaxed ADMM after the linear solve, in place; row c's own sample stays 0."""
     for c in range(x.shape[0]):
         for i in range(x.shape[1]):
             w = relaxation * x[c, i] + (1.0 - relaxation) * z[c, i] + dual[c, i]
             z[c, i] = min(max(w, 0.0), upper[i])
             dual[c, i] = w - z[c, i]
-        k = local[c]
+        k = position[ks[c]]
         if k >= 0:
             dual[c, k] += z[c, k]
             z[c, k] = 0.0
 
 
 @njit(cache=True)
-def _balance(z, upper, local, y, target):  # type: ignore[no-untyped-def]
-    """Shift each row along y, clipped to its box, until ``y'x = target``; says which rows got there.
+def _changes(z, ks, position, a, labels, upper, y, a_near, offset):
+    r"""From points in the box to changes of the dual variables that are feasible for A \ k.
 
-    The sum is piecewise linear and monotone in the shift: Newton steps, kept inside a bracket.
+    With an offset each row is shifted along y, clipped to its box, until the dual variables balance;
+    their sum is piecewise linear and monotone in the shift: Newton steps, kept inside a bracket. Says
+    which rows got there.
     """
-    good = np.zeros(z.shape[0], dtype=np.bool_)
+    e = z.shape[1]
+    change = np.empty_like(z)
+    good = np.ones(z.shape[0], dtype=np.bool_)
+    owed = 0.0
+    for i in range(e):
+        owed += y[i] * a_near[i]
     for c in range(z.shape[0]):
-        k = local[c]
-        size = 0.0
-        for i in range(z.shape[1]):
-            size += abs(z[c, i])
-        low, high, shift = -np.inf, np.inf, 0.0
-        for _ in range(60):
-            excess, moving = -target[c], 0
-            for i in range(z.shape[1]):
-                v = min(max(z[c, i] - y[i] * shift, 0.0), upper[i])
-                if i != k:
-                    excess += y[i] * v
-                    moving += 0.0 < v < upper[i]
-            if abs(excess) <= 1e-14 * size:
-                good[c] = True
-                break
-            if excess > 0.0:
-                low = shift
-            else:
-                high = shift
-            trial = shift + excess / max(moving, 1)
-            if not low < trial < high:  # where a side is still open, no step passes it
-                trial = (low + high) / 2
-            if trial == shift or not np.isfinite(trial):
-                break
-            shift = trial
-        for i in range(z.shape[1]):
-            z[c, i] = min(max(z[c, i] - y[i] * shift, 0.0), upper[i])
-        if k >= 0:
-            z[c, k] = 0.0
-    return good
+        own = position[ks[c]]
+        shift = 0.0
+        if offset:
+            target = owed
+            if own < 0:
+                target += labels[ks[c]] * a[ks[c]]
+            size = 0.0
+            for i in range(e):
+                size += abs(z[c, i])
+            low, high = -np.inf, np.inf
+            good[c] = False
+            for _ in range(60):
+                excess, moving = -target, 0
+                for i in range(e):
+                    v = min(max(z[c, i] - y[i] * shift, 0.0), upper[i])
+                    if i != own:
+                        excess += y[i] * v
+                        moving += 0.0 < v < upper[i]
+                if abs(excess) <= 1e-14 * size:
+                    good[c] = True
+                    break
+                if excess > 0.0:
+                    low = shift
+                else:
+                    high = shift
+                trial = shift + excess / max(moving, 1)
+                if not low < trial < high:  # where a side is still open, no step passes it
+                    trial = (low + high) / 2
+                if trial == shift or not np.isfinite(trial):
+                    break
+                shift = trial
+        for i in range(e):
+            change[c, i] = min(max(z[c, i] - y[i] * shift, 0.0), upper[i]) - a_near[i]
+        if own >= 0:
+            change[c, own] = -a_near[own]
+    return change, good
+
+
+@njit(cache=True)
+def _bounds(
+    change, image, good, ks, rows, position, a, mu, near_images, near_root, images, root, diagonal,
+    quadratic, present, total, value,
+):  # fmt: skip
+    """Upper bounds of the gains: F minus the dual value after each row's change, less rounding."""
+    out = np.empty(len(ks))
+    for c in range(len(ks)):
+        k = ks[c]
+        outer = a[k] if position[k] < 0 else 0.0
+        added, length = -outer, root[k] * outer
+        square = outer * outer * diagonal[k] - 2.0 * outer * images[k]
+        for i in range(change.shape[1]):
+            d = change[c, i]
+            added += d
+            length += near_root[i] * abs(d)
+            square += d * (image[c, i] - 2.0 * rows[c, i] * outer + 2.0 * near_images[i])
+        square += quadratic + ROUNDING * (quadratic + 2.0 * present * length + length * length)
+        dual_value = total + added - square / (2.0 * mu[c])
+        out[c] = value - dual_value if good[c] else value
+    return out

@@ -9,17 +9,20 @@ candidate give points so good that the bounds decide almost every comparison.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from deferlearn.kernels import Array, Index
 from deferlearn.objective.evaluation import leaves_nothing, shared_gains
 from deferlearn.objective.path import LOW, UP
-from deferlearn.objective.response import ROUNDING, Response, rounding
+from deferlearn.objective.response import ROUNDING, Response
 from deferlearn.objective.solver import Counters
 from deferlearn.objective.state import State, WorkingSet
 
 # Bound samples near the margin that may respond besides the free ones: this many times their number.
-NEAR, LEAST_NEAR = 1.0, 16
+NEAR, LEAST_NEAR = 1.5, 16
 # Candidates at once: bounds the memory of the matrices.
 CHUNK = 512
 
@@ -31,16 +34,21 @@ class Screening:
         self._response: Response | None = None
 
     def gain_bounds(
-        self, state: State, ws: WorkingSet, ks: Index, floor: Array, counters: Counters
+        self,
+        state: State,
+        ws: WorkingSet,
+        ks: Index,
+        floor: Callable[[Array], ArrayLike] | None,
+        counters: Counters,
     ) -> tuple[Array, Array]:
         """Lower and upper bounds of the gains of ks; equal where that costs nothing.
 
-        An upper bound below ``floor`` is tight enough.
+        An upper bound below ``floor(lower)`` is tight enough.
         """
         if state.trivial:
             return np.zeros(len(ks)), np.zeros(len(ks))
         value = state.value
-        slack = ROUNDING * (state.a.sum() + value)
+        slack = ROUNDING * (state.total + value)
         exact, shared = shared_gains(state, ws, ks, counters)
         last = leaves_nothing(state, ks)
         lower = np.minimum(np.maximum(lower_bounds(state, ks), shared), value)
@@ -50,7 +58,8 @@ class Screening:
         upper = lower.copy()
         open_ = ~(exact | last)
         if open_.any():
-            bounds = self._upper_bounds(state, ws, ks[open_], floor[open_] - slack)
+            limit = np.broadcast_to(-np.inf if floor is None else floor(lower), ks.shape)
+            bounds = self._upper_bounds(state, ws, ks[open_], limit[open_] - slack)
             upper[open_] = np.minimum(bounds + slack, value)
             lower[open_] = np.minimum(np.maximum(lower[open_] - slack, 0.0), upper[open_])
         return lower, upper
@@ -100,8 +109,11 @@ def dropping_bounds(state: State, ks: Index) -> Array:
     a = state.a[ks]
     mu = state.mu_without(ks)
     quadratic = state.quadratic - 2 * a * state.images[ks] + a**2 * state.problem.gram.diagonal[ks]
-    quadratic += rounding(state, a * state.problem.root[ks])
-    return state.value - (state.a.sum() - a - quadratic / (2 * mu))
+    # What rounding may do to it: the gradient's own terms count unless carried in two doubles.
+    length = a * state.problem.root[ks]
+    present = np.sqrt(state.quadratic) + (0.0 if state.precise else state.length)
+    quadratic += ROUNDING * (state.quadratic + 2 * present * length + length**2)
+    return np.asarray(state.value - (state.total - a - quadratic / (2 * mu)))
 
 
 def _near(state: State, ws: WorkingSet) -> Index:

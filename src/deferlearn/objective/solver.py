@@ -33,6 +33,9 @@ EXTRA, LEAST_EXTRA = 2, 96
 MOST_VIOLATORS = 1024
 
 
+_NO_COLUMNS = np.zeros((1, 1))
+
+
 class NumericalError(RuntimeError):
     """No state could be verified; nothing was changed."""
 
@@ -123,21 +126,27 @@ def removal_ends(
     """Follow the removal of each of ks; with ``mu_new`` a k of -1 removes nobody."""
     problem = state.problem
     members, R, p = _buffers(state, ws)
-    somebody = ks >= 0
-    a_k, a_k_lo = np.where(somebody, state.a[ks], 0.0), np.where(somebody, state.a_lo[ks], 0.0)
-    local = np.where(somebody, ws.position[ks], -1)
-    outside = somebody & (local < 0)
-    columns = np.zeros((len(ks), len(ws.index)) if (local < 0).any() else (1, 1))
-    columns_lo = np.zeros_like(columns)
-    if outside.any() and state.precise:
-        columns[outside], columns_lo[outside] = problem.gram.block_pair(ks[outside], ws.index)
-    elif outside.any():
-        columns[outside] = problem.gram.block(ks[outside], ws.index)
+    nobody = ks < 0
+    local = ws.position[ks]
+    a_k, a_k_lo = state.a[ks], state.a_lo[ks]
+    columns = columns_lo = _NO_COLUMNS
+    if nobody.any():
+        local[nobody], a_k[nobody], a_k_lo[nobody] = -1, 0.0, 0.0
+    if (local < 0).any():
+        outside = (local < 0) & ~nobody
+        columns = np.zeros((len(ks), len(ws.index)))
+        columns_lo = np.zeros_like(columns)
+        if outside.any() and state.precise:
+            columns[outside], columns_lo[outside] = problem.gram.block_pair(ks[outside], ws.index)
+        elif outside.any():
+            columns[outside] = problem.gram.block(ks[outside], ws.index)
     mu = state.mu_without(ks) if mu_new is None else mu_new
+    # The paths copy what they change: where everybody is in the working set nothing is gathered.
+    everybody = slice(None) if ws.whole else ws.index
     out = removal_paths(
         ws.Q, ws.Q_lo, ws.y, ws.upper, ws.root, problem.offset,
-        state.a[ws.index], state.a_lo[ws.index], state.G[ws.index], state.beta,
-        state.status[ws.index], members, p, R, state.mu, state.quadratic,
+        state.a[everybody], state.a_lo[everybody], state.G[everybody], state.beta,
+        state.status[everybody], members, p, R, state.mu, state.quadratic,
         local, columns, columns_lo, problem.gram.diagonal[ks], a_k, a_k_lo,
         problem.y[ks], state.G[ks], mu, most_steps(ws),
     )  # fmt: skip
@@ -191,7 +200,7 @@ def _free_to_bounds(state: State) -> None:
 def is_settled(state: State) -> bool:
     """Whether the state, whose gradient must be fresh, is optimal as far as we promise."""
     return (
-        abs(state.imbalance()) <= 1e-12 * max(1.0, float(state.a.sum()))
+        abs(state.imbalance()) <= 1e-12 * max(1.0, state.total)
         and float(state.violations().max(initial=0.0)) <= RESIDUAL
         and state.gap() <= GAP * (state.value if state.problem.hard else max(1.0, state.value))
         and (state.precise or state.rounding() <= ROUNDING)
@@ -212,7 +221,7 @@ def settle(state: State, counters: Counters) -> None:
         state.make_trivial()
         return
     state.refresh()
-    if abs(state.imbalance()) > DRIFT * max(1.0, float(state.a.sum())):
+    if abs(state.imbalance()) > DRIFT * max(1.0, state.total):
         _polish(state)
     if is_settled(state):
         return

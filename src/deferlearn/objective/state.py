@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deferlearn.kernels import Array, Gram, Index, LinearGram
+from deferlearn.objective.doubledouble import balance
 from deferlearn.objective.path import LOW, OUT, UP
 from deferlearn.objective.scaling import mu_from_alpha
 
@@ -32,11 +32,7 @@ class Problem:
     alpha: float
     offset: bool
     root: Array  # square roots of the Gram matrix's diagonal
-
-    @property
-    def hard(self) -> bool:
-        """Whether errors are forbidden instead of paid for."""
-        return bool(self.upper.size) and bool(np.isinf(self.upper[0]))
+    hard: bool  # errors are forbidden instead of paid for
 
 
 @dataclass
@@ -95,6 +91,16 @@ class State:
         return self._once("trivial", lambda: is_trivial(self.problem, self.kept))
 
     @property
+    def class_counts(self) -> tuple[int, int]:
+        """How many negative and positive samples are kept."""
+
+        def count() -> tuple[int, int]:
+            positive = int((self.problem.y[self.kept] > 0).sum())
+            return int(self.kept.sum()) - positive, positive
+
+        return self._once("counts", count)
+
+    @property
     def images(self) -> Array:
         """``(Qa)_i``, for every kept sample."""
         return self._once("images", lambda: self.G - self.problem.y * self.beta + self.mu)
@@ -105,11 +111,21 @@ class State:
         return self._once("quadratic", lambda: max(0.0, float(self.a @ self.images)))
 
     @property
+    def total(self) -> float:
+        """Sum of the dual variables."""
+        return self._once("sum", lambda: float(self.a.sum()))
+
+    @property
+    def length(self) -> float:
+        """Sum of the lengths of the dual variables' images: the size of what adds up to w."""
+        return self._once("length", lambda: float(self.problem.root @ self.a))
+
+    @property
     def value(self) -> float:
         """F of the kept samples: the dual value, equal to the primal one up to `gap`."""
         if self.trivial:
             return 0.0
-        return self._once("value", lambda: float(self.a.sum()) - self.quadratic / (2.0 * self.mu))
+        return self._once("value", lambda: self.total - self.quadratic / (2.0 * self.mu))
 
     def refresh(self) -> None:
         """Clip the dual variables to their box and compute the gradient from them, afresh."""
@@ -141,12 +157,10 @@ class State:
         return np.where(self.kept, np.abs(G), 0.0) / np.maximum(size, np.finfo(float).tiny)
 
     def imbalance(self) -> float:
-        """``y.a``, which must be zero with an offset."""
+        """``y.a``, which must be zero with an offset; summed in two doubles."""
         if not self.problem.offset:
             return 0.0
-        used = np.flatnonzero(self.a)
-        y = self.problem.y[used]
-        return math.fsum(np.concatenate([y * self.a[used], y * self.a_lo[used]]))
+        return float(balance(self.problem.y, self.a, self.a_lo))
 
     def rounding(self) -> float:
         """How far rounding alone can move the relative gradient, in the present arithmetic."""
@@ -154,7 +168,7 @@ class State:
             return _EPS
         root = self.problem.root
         size = self.mu + abs(self.beta) + np.sqrt(self.quadratic) * root.max(initial=0.0)
-        return float(_EPS * root.max(initial=0.0) * (root @ self.a) / max(size, 1e-300))
+        return float(_EPS * root.max(initial=0.0) * self.length / max(size, 1e-300))
 
     def gap(self) -> float:
         """Primal minus dual value at this point, for balanced dual variables."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -104,6 +104,7 @@ class SVMObjective:
             alpha=float(alpha) / gram.unit,
             offset=bool(fit_intercept),
             root=np.sqrt(np.maximum(gram.diagonal, 0.0)),
+            hard=margin == "hard",
         )
         self.counters = Counters()
         self._screening = Screening()
@@ -153,17 +154,28 @@ class SVMObjective:
         index = check_indices(ks, self._state.kept)
         return exact_gains(self._state, self._working_set, index, self.counters)
 
-    def gain_bounds(self, ks: Iterable[int], floor: ArrayLike | None = None) -> tuple[Array, Array]:
+    def gain_bounds(
+        self, ks: Iterable[int], floor: Callable[[Array], ArrayLike] | None = None
+    ) -> tuple[Array, Array]:
         """Certified lower and upper bounds of the gains of several samples, cheaply.
 
-        They meet for every sample whose dual variable stays zero. ``floor``, one number for all or one
-        for each, says from where on a gain is of interest: an upper bound that has fallen below it
-        is not tightened further.
+        They meet for every sample whose dual variable stays zero.
+
+        Parameters
+        ----------
+        ks : iterable of int
+            Kept samples.
+        floor : callable, default=None
+            Gets the lower bounds and returns, one for all or one for each, from where on a gain is of
+            interest: an upper bound that has fallen below it is not tightened further.
+
+        Returns
+        -------
+        lower, upper : ndarrays
         """
         index = check_indices(ks, self._state.kept)
-        limits = np.broadcast_to(np.asarray(-np.inf if floor is None else floor), index.shape)
         return self._screening.gain_bounds(
-            self._state, self._working_set, index, limits, self.counters
+            self._state, self._working_set, index, floor, self.counters
         )
 
     def remove(self, k: int) -> None:

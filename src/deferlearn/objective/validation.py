@@ -101,20 +101,19 @@ def check_weights(weights: ArrayLike | None, n: int) -> Array:
 
 def check_indices(ks: Iterable[int], kept: NDArray[np.bool_]) -> Index:
     """Indices of kept samples."""
-    given = np.asarray(ks if isinstance(ks, np.ndarray) else list(ks))
+    given = ks if isinstance(ks, np.ndarray) else np.asarray(list(ks))
     if given.size == 0:
         return np.empty(0, dtype=np.int64)
     if given.ndim != 1 or given.dtype.kind not in "iu":
         raise ValueError(f"Samples are named by whole numbers, got {given.tolist()!r}.")
     index = given.astype(np.int64)
-    bad = (index < 0) | (index >= len(kept))
-    if bad.any():
+    if index.min() < 0 or index.max() >= len(kept):
+        bad = (index < 0) | (index >= len(kept))
         raise ValueError(
             f"Sample {index[bad][0]} does not exist; indices run from 0 to {len(kept) - 1}."
         )
-    gone = ~kept[index]
-    if gone.any():
-        raise ValueError(f"Sample {index[gone][0]} has been removed already.")
+    if not kept[index].all():
+        raise ValueError(f"Sample {index[~kept[index]][0]} has been removed already.")
     return index
 
 

@@ -35,7 +35,11 @@ class Objective(Protocol):
         """Exact marginal gain of deferring k."""
 
     def gain_bounds(self, ks: Any, floor: Any = None) -> tuple[Array, Array]:
-        """Certified lower and upper bounds; those below ``floor`` need not be tight."""
+        """Certified lower and upper bounds.
+
+        ``floor`` gets the lower bounds and returns, for each, the gain below which an upper bound need
+        not be tighter.
+        """
 
     def remove(self, k: int) -> None:
         """Defer k."""
@@ -58,21 +62,15 @@ class Choice:
 class State:
     """One set S: the objective there, and all that is known of its gains."""
 
-    def __init__(self, objective: Objective, guess: Array, unit: float) -> None:
+    def __init__(self, objective: Objective, unit: float) -> None:
         self.objective = objective
         self._unit = unit
         self.value = objective.value
-        n = len(guess)
+        n = len(objective.kept)
         self.lower = np.full(n, -np.inf)
         self.upper = np.full(n, np.inf)
         self.exact = np.zeros(n, dtype=bool)
         self.n_solved = 0
-        self._guess = guess  # where to look first; never trusted
-
-    @property
-    def estimate(self) -> Array:
-        """The best knowledge of every gain, as a guess for a neighbouring state."""
-        return np.where(np.isfinite(self.upper), self.upper, self._guess)
 
     def solve(self, k: int) -> float:
         """Exact gain of k, remembered."""
@@ -116,25 +114,25 @@ class State:
         return Choice(k, score, float(self.lower[k]), n_exact, slack)
 
     def _bound(self, candidates: Index, omega: float, cost: Array) -> None:
-        """Bounds for those without, after one exact gain that tells what is worth being tight."""
+        """Bounds for those without; one exact gain tells from where on they are worth being tight."""
         new = np.isinf(self.upper[candidates])
         if not new.any():
             return
-        promising = candidates[np.argmax(omega * self.estimate_or_zero(candidates) - cost)]
-        best = omega * self.solve(int(promising)) - cost[candidates == promising][0]
-        new = np.isinf(self.upper[candidates])
-        if not new.any():
-            return
-        ks = candidates[new]
-        floor = (max(best, 0.0) + cost[new]) / omega
-        self.lower[ks], self.upper[ks] = self.objective.gain_bounds(ks, floor=floor)
-        # Bounds that meet are the gain: nothing is left to solve.
-        self.exact[ks] = self.lower[ks] == self.upper[ks]
+        ks, costs = candidates[new], cost[new]
 
-    def estimate_or_zero(self, candidates: Index) -> Array:
-        """The guess of the candidates' gains, 0 where there is none."""
-        estimate = self.estimate[candidates]
-        return np.where(np.isfinite(estimate), estimate, 0.0)
+        def floor(lower: Array) -> Array:
+            known = omega * self.lower[candidates] - cost
+            best = max(0.0, float(known.max()))
+            # The best lower bound is nearly always the best candidate, or close to it.
+            at = int(np.argmax(omega * lower - costs))
+            return (max(best, omega * self.solve(int(ks[at])) - costs[at]) + costs) / omega
+
+        lower, upper = self.objective.gain_bounds(ks, floor=floor)
+        unsolved = ~self.exact[ks]
+        ks, lower, upper = ks[unsolved], lower[unsolved], upper[unsolved]
+        self.lower[ks], self.upper[ks] = lower, upper
+        # Bounds that meet are the gain: nothing is left to solve.
+        self.exact[ks] = lower == upper
 
 
 class States:
@@ -155,11 +153,10 @@ class States:
 
     def __init__(self, objective: Objective, keep: bool = True) -> None:
         self._keep = keep
-        n = len(objective.kept)
-        start, guess = objective.copy(), np.full(n, np.nan)
+        start = objective.copy()
         self.candidates = np.flatnonzero(objective.kept)
         self._unit = min(1.0, start.value)
-        self._states: dict[frozenset[int], State] = {frozenset(): State(start, guess, self._unit)}
+        self._states: dict[frozenset[int], State] = {frozenset(): State(start, self._unit)}
         self.n_states = 1
 
     @property
@@ -175,7 +172,7 @@ class States:
             return known
         objective = state.objective.copy() if self._keep else state.objective
         objective.remove(k)
-        following = State(objective, state.estimate, self._unit)
+        following = State(objective, self._unit)
         self.n_states += 1
         if self._keep:
             self._states[chosen] = following
