@@ -77,10 +77,11 @@ def against_refits(console: Console, repeats: int, most: int) -> None:
         rounds = {tol: refit_round(data, tol, most) for tol in (LOOSE, TIGHT)}
         for tol, (_, seconds) in rounds.items():
             ratios[tol].append(seconds * share / ours)
+        dismissed = result.n_screened / (result.n_exact + result.n_screened)
         rows.append(
             [
                 data.name, str(len(data.y)), str(n), f"{ours * 1e3:,.1f}", f"{ours / n * 1e3:.2f}",
-                f"{result.n_exact / n:.1f}", f"{100 * result.n_screened / (result.n_exact + result.n_screened):.1f}",
+                f"{result.n_exact / n:.1f}", f"{100 * dismissed:.1f}",
                 *(f"{seconds:.2f}" for _, seconds in rounds.values()),
                 *(f"{values[-1]:,.0f}" for values in ratios.values()),
                 "yes" if rounds[TIGHT][0] == result.order[0] else "no" if most >= len(data.y) else "-",
