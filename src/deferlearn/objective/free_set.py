@@ -9,10 +9,10 @@ result (`path.follow` does, at every step) and calls `rebuild` where that is not
 import numpy as np
 from numba import njit
 
-from deferlearn.objective.doubledouble import add, multiply
+from deferlearn.objective.doubledouble import add, internal, multiply
 
 
-@njit(cache=True)
+@internal
 def inverse_times(R, q, rhs, out):
     """``R @ rhs``, column by column: additions to a vector need no re-ordering to run in parallel."""
     for i in range(q):
@@ -23,7 +23,7 @@ def inverse_times(R, q, rhs, out):
             out[i] += w * R[j, i]
 
 
-@njit(cache=True)
+@internal
 def rebuild(Q, members, p, y, offset, R):
     """Compute R anew (Gauss-Jordan), so that rounding of many rank-one changes does not stay.
 
@@ -64,7 +64,7 @@ def rebuild(Q, members, p, y, offset, R):
     return True
 
 
-@njit(cache=True)
+@internal
 def solve(Q, Q_lo, members, p, y, offset, R, rhs, rhs_lo, x, x_lo, work):
     """Solve the bordered system; in precise mode to the last digits of a pair. False if it fails."""
     first = 1 if offset else 0
@@ -116,7 +116,7 @@ def solve(Q, Q_lo, members, p, y, offset, R, rhs, rhs_lo, x, x_lo, work):
     return previous <= 1e-22 * scale
 
 
-@njit(cache=True)
+@internal
 def border(Q, Q_lo, members, p, y, offset, j, rhs, rhs_lo):
     """The column that sample j adds to the bordered matrix."""
     first = 1 if offset else 0
@@ -131,7 +131,7 @@ def border(Q, Q_lo, members, p, y, offset, j, rhs, rhs_lo):
             rhs_lo[first + i] = Q_lo[members[i], j]
 
 
-@njit(cache=True)
+@internal
 def insert(R, members, p, offset, z, s, q_jj, y_j, j):
     """Add sample j to the free set; z = R @ border and s the Schur complement (unused if first)."""
     if offset and p == 0:
@@ -152,7 +152,7 @@ def insert(R, members, p, offset, z, s, q_jj, y_j, j):
     return p + 1
 
 
-@njit(cache=True)
+@internal
 def drop(R, members, p, offset, r):
     """Take the r-th member out of the free set."""
     first = 1 if offset else 0

@@ -36,7 +36,7 @@ the compiler never sees that code, which halves the first call's latency.
 import numpy as np
 from numba import njit
 
-from deferlearn.objective.doubledouble import add, multiply
+from deferlearn.objective.doubledouble import add, internal, multiply
 from deferlearn.objective.free_set import border, drop, insert, inverse_times, rebuild, solve
 
 LOW, FREE, UP, OUT = 0, 1, 2, 3
@@ -55,7 +55,7 @@ _NOISE_PRECISE = 1e-27
 _DEPENDENT = 1e-13
 
 
-@njit(cache=True)
+@internal
 def _slopes(Q, Q_lo, members, p, y, offset, x, x_lo, drift, drift_lo, slope):
     """Rates of change of G, given the response of beta and of the free samples."""
     first = 1 if offset else 0
@@ -89,7 +89,7 @@ def _slopes(Q, Q_lo, members, p, y, offset, x, x_lo, drift, drift_lo, slope):
         j += 1
 
 
-@njit(cache=True)
+@internal
 def _respond(
     Q, Q_lo, y, root, offset, members, p, R, drift, drift_lo, dq, dq_lo,
     x, x_lo, slope, rhs, rhs_lo, work,
@@ -144,7 +144,7 @@ def _respond(
     return True, moved, fastest
 
 
-@njit(cache=True)
+@internal
 def _rest_of_step(a, a_lo, d, d_lo, step, bound):
     """What a step lacks, in its second double, for ``a + step * d`` to meet the bound exactly.
 
@@ -158,14 +158,14 @@ def _rest_of_step(a, a_lo, d, d_lo, step, bound):
     return rest if abs(rest) < 1e-12 else 0.0  # more than rounding: d itself is none
 
 
-@njit(cache=True)
+@internal
 def _to_bound(a, a_lo, upper, status, i, at_upper):
     a[i] = upper[i] if at_upper else 0.0
     a_lo[i] = 0.0
     status[i] = UP if at_upper else LOW
 
 
-@njit(cache=True)
+@internal
 def enter(
     Q, Q_lo, y, upper, offset, a, a_lo, G, beta, status, members, p, R, j,
     rhs, rhs_lo, z, z_lo, work,
