@@ -5,11 +5,14 @@ terms of order one whose value is of order ``mu``: a double keeps none of its di
 ``hi + lo`` keeps 32, from ordinary floating-point operations only (Dekker 1971, Knuth 1969).
 """
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
-# For functions that only compiled code calls: without the wrapper for Python they compile faster.
-internal = njit(cache=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+# For functions that only compiled code calls: without wrappers for Python and C they compile faster.
+_NO_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+internal = njit(cache=True, **_NO_WRAPPERS)
 
 _SPLITTER = 134217729.0  # 2**27 + 1 halves the 53 bits of a double
 
