@@ -272,8 +272,8 @@ def test_bad_input() -> None:
     good = _result(objective)
     for loss, words in (
         (LOSS[:3], "shape"),
-        (np.where(np.arange(12) == 5, np.nan, 0.0), r"human_loss\[5\] is nan"),
-        (-LOSS, "non-negative"),
+        (np.where(np.arange(12) == 5, np.nan, 0.0), "got nan at index 5"),
+        (-LOSS, "not negative"),
     ):
         with pytest.raises(ValueError, match=words):
             certificate(objective, good, loss)
@@ -281,7 +281,7 @@ def test_bad_input() -> None:
         certificate(objective, good, LOSS, n=1)
     with pytest.raises(ValueError, match="pass n"):
         certificate(objective, _result(objective, n=None), LOSS)
-    with pytest.raises(ValueError, match="no selection can reach"):
+    with pytest.raises(ValueError, match="its order gives"):
         certificate(objective, _result(objective, value=1e3), LOSS)
     with pytest.raises(ValueError, match="between 0 and 12"):
         submodularity_bound(objective, 13)

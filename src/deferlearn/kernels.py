@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -25,10 +26,18 @@ Index = NDArray[np.int64]
 
 # Up to this many samples the whole Gram matrix of a non-linear kernel is kept (128 MB).
 WHOLE_GRAM_LIMIT = 4096
+# Rows of a larger one that are checked for symmetry and definiteness.
+CHECKED_ROWS = 512
 # Memory for cached columns beyond that.
 COLUMN_CACHE_BYTES = 512 * 2**20
-# An eigenvalue below -INDEFINITE * largest is no rounding error.
+# An eigenvalue below -INDEFINITE times the largest entry is no rounding error.
 INDEFINITE = 1e-8
+
+
+# Rows whose spread is below this share of their size are far from the origin.
+FAR = 0.25
+# Entries of X whose squares and products stay well inside the range of floats.
+SMALLEST, LARGEST = 1e-140, 1e140
 
 
 class Gram(Protocol):
@@ -56,11 +65,26 @@ def _power_of_two(value: float) -> float:
 
 
 class LinearGram:
-    """Inner products of the rows of X, dense or sparse; needs memory for one copy of X."""
+    """Inner products of the rows of X, dense or sparse; needs memory for one copy of X.
 
-    def __init__(self, X: Any, y: Array) -> None:
+    With an offset the problem does not change when all rows move together, but far from the origin
+    inner products lose the digits that tell the rows apart: then dense rows are centred.
+    """
+
+    def __init__(self, X: Any, y: Array, offset: bool) -> None:
         self.n, self.n_features = X.shape
+        self.centre = np.zeros(self.n_features)
         largest = abs(X).max() if X.shape[1] and X.shape[0] else 0.0
+        if offset and largest > 0 and not sp.issparse(X):
+            centre = X.mean(axis=0)
+            spread = float(np.abs(X - centre).max())
+            if 0 < spread < FAR * largest:
+                self.centre, X, largest = centre, X - centre, spread
+        if largest and not SMALLEST < largest < LARGEST:
+            raise ValueError(
+                f"The largest entry of X is {largest:g}; squares of such numbers leave the range of "
+                "floats. Rescale X (and alpha by the square of the factor)."
+            )
         # Two scalings, since squares of very large or small features would leave the range of floats.
         scale = _power_of_two(float(largest))
         self.sparse = sp.issparse(X)
@@ -122,7 +146,8 @@ class KernelGram:
     def __init__(
         self, function: Callable[[Index], Array], diagonal: Array, y: Array, memory: int
     ) -> None:
-        self._function = function  # index -> unsigned, unscaled columns K[:, index]
+        # index -> unsigned, unscaled columns K[:, index]
+        self._function: Callable[[Index], Array] | None = function
         self.n = len(y)
         self._y = y
         self.unit = _power_of_two(float(diagonal.max(initial=0.0)))
@@ -132,6 +157,7 @@ class KernelGram:
         self._most_columns = max(64, memory // (8 * max(self.n, 1)))
 
     def _signed(self, index: Index) -> Array:
+        assert self._function is not None
         columns = np.asarray(self._function(index), dtype=np.float64)
         columns = columns * (self._y[:, None] / self.unit) * self._y[index]
         columns[index, np.arange(len(index))] = self.diagonal[index]
@@ -143,6 +169,7 @@ class KernelGram:
             if self._whole is None:
                 whole = self._signed(np.arange(self.n))
                 self._whole = (whole + whole.T) / 2
+                self._function = None  # the unsigned matrix is not needed any more
             return self._whole[index]
         missing = np.array([i for i in index if int(i) not in self._columns], dtype=np.int64)
         out = np.empty((len(index), self.n))
@@ -193,27 +220,43 @@ class KernelGram:
         return np.asarray(out_hi + out_lo)
 
 
+def _rbf(A: Any, B: Any, gamma: float) -> Array:
+    # Differences, not |a|^2 + |b|^2 - 2ab: that loses half the digits where rows are close.
+    return np.asarray(np.exp(-gamma * cdist(A, B, "sqeuclidean")))
+
+
+def _evaluate(kernel: Callable[[Any, Any], Any], A: Any, B: Any) -> Array:
+    K = np.asarray(kernel(A, B), dtype=np.float64)
+    if K.shape != (A.shape[0], B.shape[0]):
+        raise ValueError(
+            f"kernel={kernel!r} returned shape {K.shape} for {A.shape[0]} and {B.shape[0]} rows; it "
+            f"must return ({A.shape[0]}, {B.shape[0]})."
+        )
+    return K
+
+
+def _columns_of_matrix(K: Array, index: Index) -> Array:
+    return K[:, index]
+
+
+def _columns_of_rows(function: Callable[[Any, Any], Array], X: Array, index: Index) -> Array:
+    columns = function(X, X[index])
+    if not np.isfinite(columns).all():
+        i, j = np.argwhere(~np.isfinite(columns))[0]
+        raise ValueError(f"The kernel gives {columns[i, j]} for rows {i} and {index[j]}.")
+    return columns
+
+
 def kernel_function(
     kernel: Any, degree: float, gamma: float, coef0: float
 ) -> Callable[[Any, Any], Array]:
     """``(A, B) -> K(A, B)`` for a name or a callable."""
     if callable(kernel):
-
-        def evaluate(A: Any, B: Any) -> Array:
-            K = np.asarray(kernel(A, B), dtype=np.float64)
-            if K.shape != (A.shape[0], B.shape[0]):
-                raise ValueError(
-                    f"kernel={kernel!r} returned shape {K.shape} for {A.shape[0]} and "
-                    f"{B.shape[0]} rows; it must return ({A.shape[0]}, {B.shape[0]})."
-                )
-            return K
-
-        return evaluate
+        return partial(_evaluate, kernel)
     if kernel == "poly":
-        return lambda A, B: polynomial_kernel(A, B, degree=degree, gamma=gamma, coef0=coef0)
+        return partial(polynomial_kernel, degree=degree, gamma=gamma, coef0=coef0)
     if kernel == "rbf":
-        # Differences, not |a|^2 + |b|^2 - 2ab: that loses half the digits where rows are close.
-        return lambda A, B: np.exp(-gamma * cdist(A, B, "sqeuclidean"))
+        return partial(_rbf, gamma=gamma)
     raise ValueError(
         f"kernel={kernel!r} is not known; use 'linear', 'poly', 'rbf', 'precomputed' or a callable."
     )
@@ -236,7 +279,7 @@ def check_gram(K: Array, source: str) -> None:
     if K.shape[0] == 0 or size == 0:
         return
     smallest = _smallest_eigenvalue(K)
-    if smallest < -INDEFINITE * size * K.shape[0]:
+    if smallest < -INDEFINITE * size:
         raise ValueError(
             f"{source} is indefinite (smallest eigenvalue {smallest:g}, largest entry {size:g}); "
             "an SVM needs a positive semi-definite kernel."
@@ -253,20 +296,28 @@ def _smallest_eigenvalue(K: Array) -> float:
 
 
 def make_gram(
-    X: Any, y: Array, kernel: Any, degree: float, gamma: float, coef0: float
+    X: Any, y: Array, kernel: Any, degree: float, gamma: float, coef0: float, offset: bool
 ) -> LinearGram | KernelGram:
     """Build the Gram matrix's supplier for validated X and y in {-1, +1}."""
     if isinstance(kernel, str) and kernel == "linear":
-        return LinearGram(X, y)
+        return LinearGram(X, y, offset)
     if isinstance(kernel, str) and kernel == "precomputed":
         check_gram(X, "The precomputed kernel")
-        return KernelGram(lambda index: X[:, index], X.diagonal().copy(), y, COLUMN_CACHE_BYTES)
+        return KernelGram(
+            partial(_columns_of_matrix, X), X.diagonal().copy(), y, COLUMN_CACHE_BYTES
+        )
     function = kernel_function(kernel, degree, gamma, coef0)
     n = X.shape[0]
+    known_kernel = isinstance(kernel, str) and kernel == "rbf"
     if n <= WHOLE_GRAM_LIMIT:
         K = function(X, X)
-        if kernel != "rbf":  # a callable, or poly with a negative coef0, may be no kernel at all
+        if not known_kernel:  # a callable, or poly with a negative coef0, may be no kernel at all
             check_gram(K, f"The matrix of kernel={kernel!r}")
-        return KernelGram(lambda index: K[:, index], K.diagonal().copy(), y, COLUMN_CACHE_BYTES)
+        return KernelGram(
+            partial(_columns_of_matrix, K), K.diagonal().copy(), y, COLUMN_CACHE_BYTES
+        )
+    if not known_kernel:  # too large to check as a whole: a random part of it
+        some = np.random.default_rng(0).choice(n, min(n, CHECKED_ROWS), replace=False)
+        check_gram(function(X[some], X[some]), f"A part of the matrix of kernel={kernel!r}")
     diagonal = np.array([function(X[i : i + 1], X[i : i + 1])[0, 0] for i in range(n)])
-    return KernelGram(lambda index: function(X, X[index]), diagonal, y, COLUMN_CACHE_BYTES)
+    return KernelGram(partial(_columns_of_rows, function, X), diagonal, y, COLUMN_CACHE_BYTES)

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from deferlearn.bounds._view import View
-from deferlearn.bounds.optimum import OptimumBound, check_loss, optimum_upper_bound
+from deferlearn.bounds.optimum import OptimumBound, optimum_upper_bound
 from deferlearn.bounds.ratio import SubmodularityBound, submodularity_bound
 from deferlearn.objective import SVMObjective
+from deferlearn.selection.greedy import check_loss
 
 # A factor of g(OPT) below this is called by its name.
 USELESS_FACTOR = 1e-2
@@ -161,7 +162,7 @@ def certificate(
     Deferring the selected samples lowers the total loss by 2.45.
     """
     view = View.of(objective)
-    loss = check_loss(human_loss, view)
+    loss = check_loss(objective, human_loss)
     budget = _get(result, "n", None) if n is None else n
     if budget is None:
         raise ValueError("The result does not know its budget n; pass n.")
@@ -170,7 +171,7 @@ def certificate(
         raise ValueError(f"The result has {len(order)} samples, more than the budget n={budget}.")
     bound = submodularity_bound(objective, budget)
     optimum = optimum_upper_bound(objective, loss, budget)
-    value = float(result.value)
+    value = _verified_value(objective, result, order, loss)
     unit = view.value if view.problem.hard else max(1.0, view.value)
     if value > optimum.value + 1e-6 * unit:
         raise ValueError(
@@ -196,6 +197,22 @@ def certificate(
         gap=gap,
         relative_gap=min(1.0, gap / optimum.value) if optimum.value > 0 else 0.0,
     )  # fmt: skip
+
+
+def _verified_value(
+    objective: SVMObjective, result: Any, order: NDArray[np.int64], loss: NDArray[np.float64]
+) -> float:
+    """g(S) - c(S) computed anew from the order: a certificate trusts no number it is given."""
+    state = objective.copy()
+    for k in order:
+        state.remove(int(k))  # names an index that does not exist or stands there twice
+    value = objective.value - state.value - float(loss[order].sum())
+    if abs(value - float(result.value)) > 1e-6 * max(1.0, objective.value):
+        raise ValueError(
+            f"The result's value is {float(result.value):g}, but its order gives {value:g} here: it "
+            "belongs to another objective or to other losses."
+        )
+    return value
 
 
 def _get(result: Any, name: str, default: Any) -> Any:

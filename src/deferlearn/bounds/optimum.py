@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from deferlearn.bounds._blocks import block_bound
 from deferlearn.bounds._restricted import restricted_dual_bound
 from deferlearn.bounds._view import View
-from deferlearn.kernels import WHOLE_GRAM_LIMIT, Array
+from deferlearn.kernels import WHOLE_GRAM_LIMIT
 from deferlearn.objective import SVMObjective
+from deferlearn.selection.greedy import check_loss
 
 # The engine's values are verified to 1e-10 of max(1, F); the bound is raised by more than that.
 SLACK = 1e-8
@@ -75,7 +75,7 @@ def optimum_upper_bound(objective: SVMObjective, human_loss: ArrayLike, n: int) 
     True
     """
     view = View.of(objective)
-    loss = check_loss(human_loss, view)
+    loss = check_loss(objective, human_loss)
     if not 0 <= n <= view.n_samples:
         raise ValueError(f"n={n} must be between 0 and {view.n_samples}, the number of samples.")
     if n == 0 or view.value == 0:
@@ -92,19 +92,3 @@ def optimum_upper_bound(objective: SVMObjective, human_loss: ArrayLike, n: int) 
         )  # deferring nobody is worth 0
     method = min(bounds, key=lambda name: bounds[name])
     return OptimumBound(bounds[method], method, bounds)
-
-
-def check_loss(human_loss: ArrayLike, view: View) -> Array:
-    """One finite, non-negative number a sample, or an error that names the first that is not."""
-    loss = np.asarray(human_loss, dtype=np.float64)
-    if loss.shape != (view.n_samples,):
-        raise ValueError(
-            f"human_loss has shape {loss.shape}; it needs one number for each of the "
-            f"{view.n_samples} samples."
-        )
-    bad = np.flatnonzero(~(np.isfinite(loss) & (loss >= 0)))
-    if len(bad):
-        raise ValueError(
-            f"human_loss[{bad[0]}] is {loss[bad[0]]:g}; losses must be finite and non-negative."
-        )
-    return loss

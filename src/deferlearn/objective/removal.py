@@ -16,12 +16,13 @@ from deferlearn.objective.path import FREE, OUT, follow
 def removal_paths(
     Q, Q_lo, y, upper, root, offset,
     a, a_lo, G, beta, status, members, p, R, mu, quadratic,
-    local, columns, columns_lo, diagonal, a_k, a_k_lo, y_k, G_k, mu_new, max_steps,
+    local, columns, columns_lo, diagonal, diagonal_lo, a_k, a_k_lo, y_k, G_k, mu_new, max_steps,
 ):  # fmt: skip
     """Follow the removal of each of several candidates, all from the same state.
 
     Candidate c stands at position ``local[c]`` of the working set, or outside of it (-1); then
-    ``columns[c]`` holds its Gram column, ``diagonal[c]`` its own entry. ``quadratic`` is a'Qa.
+    ``columns[c]`` holds its Gram column, ``diagonal[c]`` its own entry (``_lo``: second halves).
+    ``quadratic`` is a'Qa.
 
     Returns, for each: outcome, exact change of the dual value (the gain, if the rest agrees), steps,
     beta, the working set's a, G and status at the end, its part of mu times the duality gap, and by
@@ -88,10 +89,16 @@ def removal_paths(
                     shorts[c] = max(shorts[c], -G_c[i])
                 else:
                     gaps[c] -= (upper[i] - a_c[i]) * G_c[i]
-                gaps[c] += blur * a_c[i]
+                # What rounding of G could hide, on either side.
+                if upper[i] == np.inf:
+                    gaps[c] += blur * a_c[i]
+                    shorts[c] = max(shorts[c], blur)
+                else:
+                    gaps[c] += blur * max(a_c[i], upper[i] - a_c[i])
 
         linear, first_order, second_order = 0.0, 0.0, 0.0
-        cross = 0.0
+        own, own_lo = 0.0, 0.0  # (Q change)_k, if k is outside of the working set
+        owed = -y_k[c] * a_k[c] if k < 0 else 0.0  # what the change leaves of y.a
         for i in range(e):
             d = a_c[i] - a[i]
             if Q_lo is not None:
@@ -99,14 +106,23 @@ def removal_paths(
             if d != 0.0:
                 image = G[i] - y[i] * beta + mu
                 linear += d
+                owed += y[i] * d
                 first_order += d * image
                 second_order += d * ((G_c[i] - y[i] * betas[c] + mu_new[c]) - image)
-                if k < 0:
-                    cross += d * columns[c, i]
+                if k < 0 and Q_lo is None:
+                    own += d * columns[c, i]
+                elif k < 0:
+                    d_hi, d_lo = add(a_c[i], lo_c[i], -a[i], -a_lo[i])
+                    v_hi, v_lo = multiply(columns[c, i], columns_lo[c, i], d_hi, d_lo)
+                    own, own_lo = add(own, own_lo, v_hi, v_lo)
         if k < 0:
             linear -= a_k[c]
             first_order -= a_k[c] * (G_k[c] - y_k[c] * beta + mu)
-            second_order -= a_k[c] * (cross - diagonal[c] * a_k[c])
+            v_hi, v_lo = multiply(diagonal[c], diagonal_lo[c], -a_k[c], -a_k_lo[c])
+            own, own_lo = add(own, own_lo, v_hi, v_lo)
+            second_order -= a_k[c] * (own + own_lo)
+        if offset:  # an imbalance moves the dual value by b times itself
+            gaps[c] += abs(owed) * abs(betas[c])
         gains[c] = (
             -linear
             + (2.0 * first_order + second_order) / (2.0 * mu_new[c])

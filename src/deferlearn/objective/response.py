@@ -25,7 +25,8 @@ FEW = 5
 STALE = 0.25
 RELAXATION = 1.6
 PENALTY = 0.1
-# Numbers of a (n_samples, near samples) matrix that may be kept from one state to the next (32 MB).
+# Numbers of a (n_samples, near samples) matrix that may be kept from one state to the next;
+# there are three (96 MB).
 MOST_KEPT = 2**22
 # What the bounds' own sums may lose, relative to their terms, so that a bound stays one.
 ROUNDING = 64 * float(np.finfo(np.float64).eps)

@@ -130,6 +130,7 @@ def removal_ends(
     local = ws.position[ks]
     a_k, a_k_lo = state.a[ks], state.a_lo[ks]
     columns = columns_lo = _NO_COLUMNS
+    diagonal, diagonal_lo = problem.gram.diagonal[ks], np.zeros(len(ks))
     if nobody.any():
         local[nobody], a_k[nobody], a_k_lo[nobody] = -1, 0.0, 0.0
     if (local < 0).any():
@@ -138,6 +139,9 @@ def removal_ends(
         columns_lo = np.zeros_like(columns)
         if outside.any() and state.precise:
             columns[outside], columns_lo[outside] = problem.gram.block_pair(ks[outside], ws.index)
+            for c in np.flatnonzero(outside):
+                pair = problem.gram.block_pair(ks[c : c + 1], ks[c : c + 1])
+                diagonal[c], diagonal_lo[c] = pair[0][0, 0], pair[1][0, 0]
         elif outside.any():
             columns[outside] = problem.gram.block(ks[outside], ws.index)
     mu = state.mu_without(ks) if mu_new is None else mu_new
@@ -147,7 +151,7 @@ def removal_ends(
         ws.Q, ws.Q_lo, ws.y, ws.upper, ws.root, problem.offset,
         state.a[everybody], state.a_lo[everybody], state.G[everybody], state.beta,
         state.status[everybody], members, p, R, state.mu, state.quadratic,
-        local, columns, columns_lo, problem.gram.diagonal[ks], a_k, a_k_lo,
+        local, columns, columns_lo, diagonal, diagonal_lo, a_k, a_k_lo,
         problem.y[ks], state.G[ks], mu, most_steps(ws),
     )  # fmt: skip
     ends = Ends(ks, mu, *out)

@@ -30,18 +30,27 @@ GUESS_GAP, GUESS_BOUND = 1e-9, 1e-5
 
 def guess_start(state: State) -> None:
     """Replace the dual variables of an empty state by a guess of the solution."""
+    try:
+        with np.errstate(all="ignore"):  # a guess that breaks down is no guess, and nothing worse
+            guess = _guess(state)
+            if guess is not None and np.isfinite(guess[0]).all() and np.isfinite(guess[1]):
+                _adopt(state, *guess)
+    except (np.linalg.LinAlgError, ValueError, ArithmeticError):
+        return
+
+
+def _guess(state: State) -> tuple[Array, float] | None:
+    """Dual variables and offset, if a method fits."""
     gram = state.problem.gram
     if isinstance(gram, LinearGram) and gram.n_features <= INTERIOR_POINT_FEATURES:
-        a, b = _interior_point(state)
-    elif state.problem.hard:
-        return
-    elif isinstance(gram, LinearGram):
-        a, b = _scikit_learn_linear(state, gram)
-    elif isinstance(gram, KernelGram) and state.problem.offset and gram.n <= WHOLE_GRAM_LIMIT:
-        a, b = _scikit_learn_kernel(state, gram)
-    else:
-        return
-    _adopt(state, a, b)
+        return _interior_point(state)
+    if state.problem.hard:
+        return None
+    if isinstance(gram, LinearGram):
+        return _scikit_learn_linear(state, gram)
+    if isinstance(gram, KernelGram) and state.problem.offset and gram.n <= WHOLE_GRAM_LIMIT:
+        return _scikit_learn_kernel(state, gram)
+    return None
 
 
 def _interior_point(state: State) -> tuple[Array, float]:
@@ -135,8 +144,6 @@ def _dual_of_svc(model: SVC, X: Any, state: State) -> tuple[Array, float]:
 def _adopt(state: State, a: Array, b: float) -> None:
     """Turn a guess into a state: bounds, and as many free samples as are independent."""
     problem = state.problem
-    if not np.isfinite(a).all() or not np.isfinite(b):
-        return
     box = problem.upper if not problem.hard else np.full(len(a), max(float(a.max()), 1e-300))
     low = a <= GUESS_BOUND * box
     up = ~low & (a >= (1.0 - GUESS_BOUND) * box) & (not problem.hard)

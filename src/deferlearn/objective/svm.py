@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deferlearn.kernels import Array, Index, LinearGram, kernel_function, make_gram
 from deferlearn.objective import solver
+from deferlearn.objective.doubledouble import weighted_row_sum
 from deferlearn.objective.evaluation import exact_gains, leaves_nothing, optimal
 from deferlearn.objective.screening import Screening
 from deferlearn.objective.solver import Counters
@@ -95,13 +96,19 @@ class SVMObjective:
         self._X = X
         self._kernel, self._degree, self._coef0 = kernel, degree, coef0
         self._gamma = kernel_width(gamma, X, kernel)
-        gram = make_gram(X, labels, kernel, degree, self._gamma, coef0)
+        gram = make_gram(X, labels, kernel, degree, self._gamma, coef0, bool(fit_intercept))
+        scaled = float(alpha) / gram.unit
+        if not 0.0 < scaled < np.inf:
+            raise ValueError(
+                f"alpha={alpha!r} cannot be set against kernel values of size {gram.unit:g} in floats; "
+                "rescale X."
+            )
         self._problem = Problem(
             gram=gram,
             y=labels,
             weight=weight,
             upper=weight if margin == "soft" else np.full(len(labels), np.inf),
-            alpha=float(alpha) / gram.unit,
+            alpha=scaled,
             offset=bool(fit_intercept),
             root=np.sqrt(np.maximum(gram.diagonal, 0.0)),
             hard=margin == "hard",
@@ -181,9 +188,10 @@ class SVMObjective:
     def remove(self, k: int) -> None:
         """Defer sample k: the state moves on to the kept samples without it."""
         index = check_indices([k], self._state.kept)
-        self._state = self._without(int(index[0]))
+        state = self._without(int(index[0]))
+        self._moved()  # first what belonged to the old state goes: an interrupt leaves nothing stale
+        self._state = state
         self.counters.n_removed += 1
-        self._moved()
 
     def _without(self, k: int) -> State:
         """The verified state without sample k."""
@@ -243,15 +251,15 @@ class SVMObjective:
     @property
     def intercept(self) -> float:
         """The offset b; the midpoint where an interval of offsets is optimal."""
-        state = self._state
+        state, gram = self._state, self._problem.gram
         if not self._problem.offset or state.mu == 0:
             return 0.0
-        if state.trivial:
-            return state.beta / state.mu
-        low, high = state.beta_interval()
+        low, high = (state.beta, state.beta) if state.trivial else state.beta_interval()
         if not np.isfinite(low) or not np.isfinite(high):
-            return state.beta / state.mu
-        return (low + high) / (2.0 * state.mu)
+            low = high = state.beta
+        b = (low + high) / (2.0 * state.mu)
+        # The engine may have moved the origin to the centre of the rows.
+        return b - float(self.coef @ gram.centre) if isinstance(gram, LinearGram) else b
 
     @property
     def coef(self) -> Array:
@@ -283,7 +291,12 @@ class SVMObjective:
             function = kernel_function(self._kernel, self._degree, self._gamma, self._coef0)
             K = function(X, self._X[used])
         scale = state.mu * problem.gram.unit
-        return np.asarray(K @ (state.a[used] * problem.y[used])) / scale + self.intercept
+        y = problem.y[used]
+        if state.precise:
+            rows = np.ascontiguousarray(K.T, dtype=np.float64)
+            hi, lo = weighted_row_sum(rows, state.a[used] * y, state.a_lo[used] * y)
+            return np.asarray((hi + lo) / scale + self.intercept)
+        return np.asarray(K @ (state.a[used] * y)) / scale + self.intercept
 
     def optimality_residual(self) -> float:
         """Largest violation of the optimality conditions, relative to their terms, computed afresh."""

@@ -17,7 +17,7 @@ from deferlearn.selection.greedy import (
     run,
 )
 from deferlearn.selection.result import SelectionResult
-from deferlearn.selection.states import Objective, States
+from deferlearn.selection.states import Objective, States, shared_states
 
 
 def distorted_greedy(
@@ -82,7 +82,7 @@ def distorted_greedy(
     n = check_budget(objective, n)
     floor = ClassFloor(objective, check_floor(min_kept_per_class))
     return run(
-        states if states is not None else States(objective, keep=False),
+        shared_states(objective, states),
         loss,
         n,
         check_ratio(submodularity_ratio),

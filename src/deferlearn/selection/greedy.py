@@ -79,8 +79,11 @@ def run(
                 )
             )
             if choice.k >= 0:
-                state = states.after(state, frozenset(picked), choice.k)
-                picked.append(choice.k)
+                # One assignment: an interrupt finds state and picks in agreement.
+                state, picked = (
+                    states.after(state, frozenset(picked), choice.k),
+                    [*picked, choice.k],
+                )
                 free[choice.k] = False
                 floor.take(choice.k)
             if callback is not None:

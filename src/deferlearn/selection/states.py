@@ -153,6 +153,7 @@ class States:
 
     def __init__(self, objective: Objective, keep: bool = True) -> None:
         self._keep = keep
+        self._source = objective
         start = objective.copy()
         self.candidates = np.flatnonzero(objective.kept)
         self._unit = min(1.0, start.value)
@@ -163,6 +164,16 @@ class States:
     def root(self) -> State:
         """The state in which nothing has been deferred."""
         return self._states[frozenset()]
+
+    def check(self, objective: Objective) -> None:
+        """Refuse runs that these states cannot serve."""
+        same = self._source is objective and len(self.candidates) == int(np.sum(objective.kept))
+        if not same or self.root.value != objective.value:
+            raise ValueError("states belong to another objective, or to another state of this one.")
+        if not self._keep and self.n_states > 1:
+            raise ValueError(
+                "States made with keep=False serve one run; use keep=True to share them."
+            )
 
     def after(self, state: State, picked: frozenset[int], k: int) -> State:
         """The state in which k is deferred besides ``picked``, the set of ``state``."""
@@ -177,3 +188,11 @@ class States:
         if self._keep:
             self._states[chosen] = following
         return following
+
+
+def shared_states(objective: Objective, states: States | None) -> States:
+    """The states that a run was given, checked, or new ones for this run alone."""
+    if states is None:
+        return States(objective, keep=False)
+    states.check(objective)
+    return states

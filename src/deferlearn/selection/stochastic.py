@@ -21,7 +21,7 @@ from deferlearn.selection.greedy import (
     run,
 )
 from deferlearn.selection.result import SelectionResult
-from deferlearn.selection.states import Objective, States
+from deferlearn.selection.states import Objective, States, shared_states
 
 
 def sample_size(n_candidates: int, n: int, epsilon: float) -> int:
@@ -85,7 +85,7 @@ def stochastic_distorted_greedy(
     epsilon = check_open_unit("epsilon", epsilon)
     floor = ClassFloor(objective, check_floor(min_kept_per_class))
     rng = check_random_state(random_state)
-    shared = states if states is not None else States(objective, keep=False)
+    shared = shared_states(objective, states)
     ground = shared.candidates
 
     def rounds() -> Any:

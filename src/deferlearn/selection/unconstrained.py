@@ -16,7 +16,7 @@ from deferlearn.selection.greedy import (
     run,
 )
 from deferlearn.selection.result import SelectionResult
-from deferlearn.selection.states import Objective, States
+from deferlearn.selection.states import Objective, States, shared_states
 
 
 def unconstrained_distorted_greedy(
@@ -60,7 +60,7 @@ def unconstrained_distorted_greedy(
     loss = check_loss(objective, human_loss)
     floor = ClassFloor(objective, check_floor(min_kept_per_class))
     rng = check_random_state(random_state)
-    shared = states if states is not None else States(objective, keep=False)
+    shared = shared_states(objective, states)
     ground = shared.candidates
     return run(
         shared,
