@@ -283,7 +283,7 @@ def test_bad_input() -> None:
         certificate(objective, _result(objective, n=None), LOSS)
     with pytest.raises(ValueError, match="its order gives"):
         certificate(objective, _result(objective, value=1e3), LOSS)
-    with pytest.raises(ValueError, match="between 0 and 12"):
+    with pytest.raises(ValueError, match="between 0 and the number of samples, 12"):
         submodularity_bound(objective, 13)
     objective.remove(0)
     with pytest.raises(ValueError, match="initial state"):

@@ -36,8 +36,6 @@ INDEFINITE = 1e-8
 
 # Rows whose spread is below this share of their size are far from the origin.
 FAR = 0.25
-# Entries of X whose squares and products stay well inside the range of floats.
-SMALLEST, LARGEST = 1e-140, 1e140
 
 
 class Gram(Protocol):
@@ -80,11 +78,6 @@ class LinearGram:
             spread = float(np.abs(X - centre).max())
             if 0 < spread < FAR * largest:
                 self.centre, X, largest = centre, X - centre, spread
-        if largest and not SMALLEST < largest < LARGEST:
-            raise ValueError(
-                f"The largest entry of X is {largest:g}; squares of such numbers leave the range of "
-                "floats. Rescale X (and alpha by the square of the factor)."
-            )
         # Two scalings, since squares of very large or small features would leave the range of floats.
         scale = _power_of_two(float(largest))
         self.sparse = sp.issparse(X)

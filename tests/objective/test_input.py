@@ -175,3 +175,70 @@ def test_bad_new_rows(new: np.ndarray, words: list[str], kernel: str) -> None:
     objective = build(kernel=kernel)
     with pytest.raises(ValueError, match=all_of(words)):
         objective.decision_function(new)
+
+
+# What slipped through once: numbers that are none, or that floats cannot carry.
+GOOD_X = np.arange(24.0).reshape(12, 2) % 7
+GOOD_Y = np.array([1.0, -1.0] * 6)
+
+
+def corrupt_sparse() -> sp.csr_array:
+    X = sp.csr_array(GOOD_X)
+    X.indices[0] = 99
+    return X
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"X": GOOD_X + 1j}, "X must hold real numbers"),
+        ({"X": GOOD_X.astype("datetime64[D]")}, "X must hold real numbers"),
+        ({"X": np.ma.masked_less(GOOD_X, 2)}, "X has masked entries"),
+        ({"X": [[10**400, 1]] * 12}, "X must hold real numbers"),
+        ({"X": GOOD_X[:, :0]}, "X has no columns"),
+        ({"X": GOOD_X * 1e-170}, "largest entry of X is"),
+        ({"X": GOOD_X * 1e160}, "largest entry of X is"),
+        ({"X": corrupt_sparse()}, "ind"),
+        ({"alpha": 10**400}, "alpha="),
+        ({"alpha": 1e160}, "cannot be set against"),
+        ({"weights": ["a"] * 12}, "weights must hold real numbers"),
+        ({"weights": np.r_[1e13, np.ones(11)]}, "weights run from 1 to 1e"),
+        ({"weights": np.full(12, 1e300)}, "cannot be set against"),
+        ({"fit_intercept": "False"}, "fit_intercept='False'"),
+        ({"kernel": np.array([1, 2])}, "is not known"),
+        ({"kernel": "rbf", "gamma": np.array([1.0, 2.0])}, "gamma="),
+        ({"kernel": "poly", "degree": 0}, "degree=0"),
+        ({"kernel": "poly", "coef0": "a"}, "coef0='a'"),
+    ],
+    ids=str,
+)
+def test_numbers_that_are_none(change: dict[str, Any], message: str) -> None:
+    arguments = {"X": GOOD_X, "y": GOOD_Y, "alpha": 0.1} | change
+    with pytest.raises(ValueError, match=message):
+        SVMObjective(**arguments)
+
+
+def test_unequal_weights_up_to_the_limit() -> None:
+    """The gain of a sample that carries nearly all weight, where mu falls by many orders."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(12, 2)), np.where(rng.random(12) < 0.5, -1.0, 1.0)
+    weights = np.ones(12)
+    weights[3] = 1e12
+    objective = SVMObjective(X, y, alpha=0.1, weights=weights)
+    rest = np.arange(12) != 3
+    fresh = SVMObjective(X[rest], y[rest], alpha=0.1)
+    after = objective.copy()
+    after.remove(3)
+    assert after.value == pytest.approx(fresh.value, rel=1e-9)
+    gain = objective.gain(3)
+    assert gain == pytest.approx(objective.value - fresh.value, abs=1e-9 * objective.value)
+
+
+def test_a_kernel_may_not_change_its_argument() -> None:
+    def spoils(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        K = A @ B.T
+        A *= 0
+        return K
+
+    with pytest.raises(ValueError, match="read-only"):
+        SVMObjective(GOOD_X, GOOD_Y, kernel=spoils)

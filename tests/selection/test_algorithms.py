@@ -271,7 +271,7 @@ def test_an_interrupted_sweep_leaves_the_best_so_far(case: Any) -> None:
         ({"human_loss": np.full(60, -1.0)}, r"got -1.0 at index 0"),
         ({"human_loss": np.r_[np.zeros(7), np.nan, np.zeros(52)]}, r"got nan at index 7"),
         ({"human_loss": np.zeros(59)}, r"60 samples, got shape \(59,\)"),
-        ({"human_loss": ["a"] * 60}, "must hold numbers"),
+        ({"human_loss": ["a"] * 60}, "must hold real numbers"),
         ({"n": -1}, "n=-1 must be between 0"),
         ({"n": 61}, "n=61 must be between 0 and the number of samples, 60"),
         ({"n": 2.5}, "n=2.5 must be a whole number"),

@@ -13,7 +13,7 @@ from deferlearn.bounds._view import View
 from deferlearn.bounds.optimum import OptimumBound, optimum_upper_bound
 from deferlearn.bounds.ratio import SubmodularityBound, submodularity_bound
 from deferlearn.objective import SVMObjective
-from deferlearn.selection.greedy import check_loss
+from deferlearn.selection.greedy import check_budget, check_loss
 
 # A factor of g(OPT) below this is called by its name.
 USELESS_FACTOR = 1e-2
@@ -166,7 +166,7 @@ def certificate(
     budget = _get(result, "n", None) if n is None else n
     if budget is None:
         raise ValueError("The result does not know its budget n; pass n.")
-    budget, order = int(budget), np.asarray(result.order, dtype=np.int64)
+    budget, order = check_budget(objective, budget), np.asarray(result.order, dtype=np.int64)
     if len(order) > budget:
         raise ValueError(f"The result has {len(order)} samples, more than the budget n={budget}.")
     bound = submodularity_bound(objective, budget)

@@ -63,7 +63,9 @@ class HullPath:
 
     def __init__(self, view: View) -> None:
         # The hulls are those of the SVM with offset, whatever the objective at hand.
-        self.view = View(replace(view.problem, offset=True), view.value)
+        self.view = View(
+            replace(view.problem, offset=True, hard=False, upper=view.problem.weight), view.value
+        )
         weight, y = view.problem.weight, view.y
         self.largest = min(float(weight[y > 0].sum()), float(weight[y < 0].sum()))
         self._points: list[_Point] = []  # by falling mu
@@ -136,7 +138,7 @@ class HullPath:
             edge = s * (1 - 1e-13)  # T of a full class may miss it by rounding
             above = [p for p in self._points if edge <= p.T]
             below = [p for p in self._points if edge > p.T]
-            high = above[-1]
+            high = above[-1] if above else self._points[0]  # s is the whole class, up to rounding
             if below:
                 return high, below[0]
             if self._bottom or self.view.length(high.a) <= 0.1 * ZERO * self.scale * high.T:
@@ -258,7 +260,10 @@ def separating_hulls(objective: SVMObjective) -> HullDistance:
     """
     view = View.of(objective)
     _need_both_classes(view)
-    s, found = HullPath(view).separating()
+    # s counts samples; weights that are all alike are a matter of the objective, not of the hulls.
+    weight = view.problem.weight
+    unit = float(weight[0]) if (weight == weight[0]).all() else 1.0
+    s, found = HullPath(view).separating(unit)
     if found is None:
         return HullDistance(0, 0.0, 0.0, np.zeros(view.n_samples))
     found = _in_data_units(found, view)

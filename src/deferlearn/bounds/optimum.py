@@ -16,7 +16,7 @@ from deferlearn.bounds._restricted import restricted_dual_bound
 from deferlearn.bounds._view import View
 from deferlearn.kernels import WHOLE_GRAM_LIMIT
 from deferlearn.objective import SVMObjective
-from deferlearn.selection.greedy import check_loss
+from deferlearn.selection.greedy import check_budget, check_loss
 
 # The engine's values are verified to 1e-10 of max(1, F); the bound is raised by more than that.
 SLACK = 1e-8
@@ -76,8 +76,7 @@ def optimum_upper_bound(objective: SVMObjective, human_loss: ArrayLike, n: int) 
     """
     view = View.of(objective)
     loss = check_loss(objective, human_loss)
-    if not 0 <= n <= view.n_samples:
-        raise ValueError(f"n={n} must be between 0 and {view.n_samples}, the number of samples.")
+    n = check_budget(objective, n)
     if n == 0 or view.value == 0:
         return OptimumBound(0.0, "nothing to defer", {"everything": view.value})
     bounds = {"everything": view.value}

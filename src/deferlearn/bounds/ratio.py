@@ -27,6 +27,7 @@ from deferlearn.bounds._view import View
 from deferlearn.bounds.hulls import HullPath
 from deferlearn.kernels import WHOLE_GRAM_LIMIT, Array
 from deferlearn.objective import SVMObjective
+from deferlearn.selection.greedy import check_budget
 
 # A ratio below this multiplies g(OPT) by less than a thousandth: true, and of no use.
 USELESS = 1e-3
@@ -117,9 +118,7 @@ def submodularity_bound(objective: SVMObjective, n: int) -> SubmodularityBound:
     (0.0208, 0.25)
     """
     view = View.of(objective)
-    n = int(n)
-    if not 0 <= n <= view.n_samples:
-        raise ValueError(f"n={n} must be between 0 and {view.n_samples}, the number of samples.")
+    n = check_budget(objective, n)
     if view.value == 0 or view.n_samples == 1:
         return _nothing_to_bound(view, n)
     if view.problem.hard:

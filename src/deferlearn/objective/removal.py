@@ -11,6 +11,8 @@ from deferlearn.objective.doubledouble import add, multiply
 from deferlearn.objective.free_set import drop
 from deferlearn.objective.path import FREE, OUT, follow
 
+_ROUNDING = 2e-16
+
 
 @njit(cache=True)
 def removal_paths(
@@ -81,6 +83,8 @@ def removal_paths(
             drift, drift_lo, y_k[c] * a_k[c], y_k[c] * a_k_lo[c], max_steps,
         )  # fmt: skip
 
+        # Of G itself at the start, which matters where mu falls by much.
+        blur += _ROUNDING * (mu + abs(beta))
         for i in range(e):
             if status_c[i] != OUT:
                 if G_c[i] > 0.0:

@@ -248,7 +248,8 @@ def settle(state: State, counters: Counters) -> None:
     raise NumericalError(
         f"No optimum could be verified for {int(state.kept.sum())} samples with alpha="
         f"{state.problem.alpha * state.problem.gram.unit:g} (largest violation "
-        f"{state.violations().max():.1e}, duality gap {state.gap():.1e})."
+        f"{state.violations().max():.1e}, duality gap {state.gap():.1e}). Columns of X of very different "
+        "size, or a very small alpha, do this: rescale the columns, or raise alpha."
     )
 
 

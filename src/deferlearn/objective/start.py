@@ -24,6 +24,8 @@ from deferlearn.objective.state import WHOLE_SET_LIMIT, State, WorkingSet, capac
 COLD_START_LIMIT = WHOLE_SET_LIMIT
 # Features up to which the interior-point method forms its (d, d) matrix.
 INTERIOR_POINT_FEATURES = 1000
+# libsvm can take for ever where alpha is tiny; a guess is not worth that.
+MOST_ITERATIONS = 200_000
 # Relative accuracy of the guess, and the share of its box below which a dual variable is at a bound.
 GUESS_GAP, GUESS_BOUND = 1e-9, 1e-5
 
@@ -117,11 +119,9 @@ def _scikit_learn_linear(state: State, gram: LinearGram) -> tuple[Array, float]:
     )
     C = 1.0 / state.mu
     if problem.offset:
-        return _dual_of_svc(SVC(kernel="linear", C=C, tol=1e-4), X, state)
+        return _dual_of_svc(SVC(kernel="linear", C=C, tol=1e-4, max_iter=MOST_ITERATIONS), X, state)
     model = LinearSVC(loss="hinge", C=C, fit_intercept=False, tol=1e-5, max_iter=2000)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # a guess may be rough
-        model.fit(X, problem.y, sample_weight=problem.weight)
+    _fit_roughly(model, X, state)
     margins = problem.y * np.asarray(X @ model.coef_[0])
     return np.where(margins < 1.0, problem.upper, 0.0), 0.0
 
@@ -130,12 +130,20 @@ def _scikit_learn_kernel(state: State, gram: KernelGram) -> tuple[Array, float]:
     everything = np.arange(gram.n)
     y = state.problem.y
     K = gram.block(everything, everything) * np.outer(y, y)
-    return _dual_of_svc(SVC(kernel="precomputed", C=1.0 / state.mu, tol=1e-5), K, state)
+    return _dual_of_svc(
+        SVC(kernel="precomputed", C=1.0 / state.mu, tol=1e-5, max_iter=MOST_ITERATIONS), K, state
+    )
+
+
+def _fit_roughly(model: Any, X: Any, state: State) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a guess may be rough
+        model.fit(X, state.problem.y, sample_weight=state.problem.weight)
 
 
 def _dual_of_svc(model: SVC, X: Any, state: State) -> tuple[Array, float]:
     problem = state.problem
-    model.fit(X, problem.y, sample_weight=problem.weight)
+    _fit_roughly(model, X, state)
     a = np.zeros(len(problem.y))
     a[model.support_] = np.abs(model.dual_coef_[0]) * state.mu
     return np.minimum(a, problem.upper), float(model.intercept_[0])

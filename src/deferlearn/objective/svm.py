@@ -16,10 +16,18 @@ from deferlearn.objective.evaluation import exact_gains, leaves_nothing, optimal
 from deferlearn.objective.screening import Screening
 from deferlearn.objective.solver import Counters
 from deferlearn.objective.state import Problem, State, WorkingSet, empty_state
-from deferlearn.objective.validation import check_indices, check_new, check_problem, kernel_width
+from deferlearn.objective.validation import (
+    check_indices,
+    check_new,
+    check_polynomial,
+    check_problem,
+    kernel_width,
+)
 
 # End states of candidates' paths that are kept, so that committing one of them costs nothing.
 ENDS_KEPT = 8
+# alpha times a weight over the size of the kernel: beyond, sums of such numbers mean nothing.
+SMALLEST_MU, LARGEST_MU = 1e-100, 1e100
 
 
 class SVMObjective:
@@ -37,7 +45,8 @@ class SVMObjective:
     and the marginal gain of deferring k is :math:`F(A) - F(A \setminus k) \ge 0`.
 
     Nothing is refitted: the exact solution is followed along a piecewise linear path while a sample
-    leaves. Every state that is reached has been verified (`optimality_residual`).
+    leaves. Every state that is reached has been verified (`optimality_residual`). One objective is for
+    one thread; a `copy` for each is cheap, since the data are shared.
 
     Parameters
     ----------
@@ -93,15 +102,19 @@ class SVMObjective:
         weights: ArrayLike | None = None,
     ) -> None:
         X, labels, weight = check_problem(X, y, alpha, kernel, margin, weights)
+        check_polynomial(degree, coef0)
+        if not isinstance(fit_intercept, bool | np.bool_):
+            raise ValueError(f"fit_intercept={fit_intercept!r} must be True or False.")
         self._X = X
         self._kernel, self._degree, self._coef0 = kernel, degree, coef0
         self._gamma = kernel_width(gamma, X, kernel)
         gram = make_gram(X, labels, kernel, degree, self._gamma, coef0, bool(fit_intercept))
         scaled = float(alpha) / gram.unit
-        if not 0.0 < scaled < np.inf:
+        lightest, heaviest = float(weight.min()), float(weight.max())
+        if not SMALLEST_MU < scaled * lightest <= scaled * heaviest < LARGEST_MU:
             raise ValueError(
-                f"alpha={alpha!r} cannot be set against kernel values of size {gram.unit:g} in floats; "
-                "rescale X."
+                f"alpha={alpha!r} cannot be set against kernel values of size {gram.unit:g} and weights "
+                f"of {heaviest:g} in floats; rescale them."
             )
         self._problem = Problem(
             gram=gram,
@@ -282,7 +295,7 @@ class SVMObjective:
         problem, state = self._problem, self._state
         if isinstance(problem.gram, LinearGram):
             return np.asarray(X @ self.coef) + self.intercept
-        if state.trivial:
+        if state.trivial or X.shape[0] == 0:
             return np.full(X.shape[0], self.intercept)
         used = np.flatnonzero(state.a)
         if isinstance(self._kernel, str) and self._kernel == "precomputed":
@@ -290,6 +303,8 @@ class SVMObjective:
         else:
             function = kernel_function(self._kernel, self._degree, self._gamma, self._coef0)
             K = function(X, self._X[used])
+            if not np.isfinite(K).all():
+                raise ValueError(f"kernel={self._kernel!r} gives values that are not finite here.")
         scale = state.mu * problem.gram.unit
         y = problem.y[used]
         if state.precise:

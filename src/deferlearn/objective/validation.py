@@ -12,26 +12,57 @@ from numpy.typing import ArrayLike, NDArray
 
 from deferlearn.kernels import Array, Index
 
+# Entries of X whose squares and products stay well inside the range of floats.
+SMALLEST, LARGEST = 1e-140, 1e140
+# Largest ratio of two weights.
+MOST_UNEQUAL = 1e12
+
 KERNELS = ("linear", "poly", "rbf", "precomputed")
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a real number that a float can hold."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    try:
+        return bool(np.isfinite(float(value)))
+    except OverflowError:
+        return False
+
+
+def as_reals(values: Any, name: str) -> Array:
+    """A copy as floats; what is complex, a date or masked is refused instead of read as a number."""
+    if np.ma.isMaskedArray(values) and np.ma.getmaskarray(values).any():
+        raise ValueError(f"{name} has masked entries; fill or drop them first.")
+    try:
+        given = np.asarray(values)
+        if given.dtype.kind not in "biufO":
+            raise ValueError(f"got values of type {given.dtype}")
+        return np.array(given, dtype=np.float64, order="C")
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"{name} must hold real numbers: {error}") from None
 
 
 def check_problem(
     X: Any, y: ArrayLike, alpha: Any, kernel: Any, margin: str, weights: ArrayLike | None
 ) -> tuple[Any, Array, Array]:
     """X as floats (dense, or CSR), y as floats in {-1, +1}, weights as floats."""
-    if not callable(kernel) and kernel not in KERNELS:
+    if not callable(kernel) and not (isinstance(kernel, str) and kernel in KERNELS):
         raise ValueError(f"kernel={kernel!r} is not known; use one of {KERNELS} or a callable.")
-    if margin not in ("soft", "hard"):
+    if not isinstance(margin, str) or margin not in ("soft", "hard"):
         raise ValueError(f"margin={margin!r} is not known; use 'soft' or 'hard'.")
     linear = isinstance(kernel, str) and kernel == "linear"
     if margin == "hard" and not linear:
         raise ValueError(f"margin='hard' is for kernel='linear' only, got kernel={kernel!r}.")
-    if not isinstance(alpha, Real) or not 0 < float(alpha) < np.inf:
+    if not is_number(alpha) or not 0 < float(alpha) < np.inf:
         raise ValueError(f"alpha={alpha!r} must be a positive, finite number.")
     X = check_matrix(X, "X", allow_sparse=linear, kernel=kernel)
     n = X.shape[0]
     if n == 0:
         raise ValueError("X has no rows; at least one sample is needed.")
+    if X.shape[1] == 0:
+        raise ValueError("X has no columns; at least one feature is needed.")
+    check_range(X)
     labels = check_labels(y, n)
     return X, labels, check_weights(weights, n)
 
@@ -44,15 +75,14 @@ def check_matrix(X: Any, name: str, *, allow_sparse: bool, kernel: Any) -> Any:
                 f"{name} is sparse, which works with kernel='linear' only, got kernel={kernel!r}; "
                 f"pass {name}.toarray()."
             )
+        if X.dtype.kind not in "biuf":
+            raise ValueError(f"{name} must hold real numbers, got values of type {X.dtype}.")
         X = sp.csr_array(X, dtype=np.float64, copy=True)
+        X.check_format(full_check=True)  # an index out of range would read foreign memory
         X.sum_duplicates()
         values = X.data
     else:
-        try:
-            X = np.array(X, dtype=np.float64, order="C")
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{name} must be a matrix of numbers: {error}") from None
-        values = X
+        values = X = as_reals(X, name)
     if X.ndim != 2:
         raise ValueError(f"{name} must have two dimensions, got shape {X.shape}.")
     if not np.isfinite(values).all():
@@ -64,12 +94,26 @@ def check_matrix(X: Any, name: str, *, allow_sparse: bool, kernel: Any) -> Any:
             row, column = np.argwhere(~np.isfinite(X))[0]
             value = X[row, column]
         raise ValueError(f"{name} has {value} at row {row}, column {column}; it must be finite.")
+    if not sp.issparse(X):
+        X.setflags(write=False)  # a kernel function that changes its argument would spoil the model
     return X
+
+
+def check_range(X: Any) -> None:
+    """Refuse features whose squares and products leave the range of floats."""
+    largest = float(abs(X).max()) if X.shape[0] and X.shape[1] else 0.0
+    if largest and not SMALLEST < largest < LARGEST:
+        raise ValueError(
+            f"The largest entry of X is {largest:g}; squares of such numbers leave the range of "
+            "floats. Rescale X (and alpha by the square of the factor)."
+        )
 
 
 def check_labels(y: ArrayLike, n: int) -> Array:
     """Labels -1 and +1 as floats."""
     given = np.asarray(y)
+    if given.dtype.kind in "cmM" or np.ma.isMaskedArray(y):
+        as_reals(y, "y")
     if given.ndim != 1:
         raise ValueError(f"y must have one dimension, got shape {given.shape}.")
     if len(given) != n:
@@ -88,13 +132,18 @@ def check_weights(weights: ArrayLike | None, n: int) -> Array:
     """Positive weights as floats; ones if there are none."""
     if weights is None:
         return np.ones(n)
-    weight = np.array(weights, dtype=np.float64)
+    weight = as_reals(weights, "weights")
     if weight.shape != (n,):
         raise ValueError(f"weights must have shape ({n},) like y, got {weight.shape}.")
     bad = np.flatnonzero(~(np.isfinite(weight) & (weight > 0)))
     if len(bad):
         raise ValueError(
             f"weights must be positive and finite, got {weight[bad[0]]} at index {bad[0]}."
+        )
+    if weight.max() > MOST_UNEQUAL * weight.min():
+        raise ValueError(
+            f"weights run from {weight.min():g} to {weight.max():g}; a float cannot tell sums of them "
+            f"apart beyond a ratio of {MOST_UNEQUAL:g}."
         )
     return weight
 
@@ -121,14 +170,22 @@ def kernel_width(gamma: Any, X: Any, kernel: Any) -> float:
     """Resolve gamma; "scale" and "auto" as in scikit-learn's SVC."""
     if callable(kernel) or kernel in ("linear", "precomputed"):
         return 1.0
-    if gamma == "scale":
+    if isinstance(gamma, str) and gamma == "scale":
         spread = X.shape[1] * X.var()
         return float(1.0 / spread) if spread > 0 else 1.0
-    if gamma == "auto":
+    if isinstance(gamma, str) and gamma == "auto":
         return 1.0 / X.shape[1]
-    if not isinstance(gamma, Real) or not 0 < float(gamma) < np.inf:
+    if not is_number(gamma) or not float(gamma) > 0:
         raise ValueError(f"gamma={gamma!r} must be 'scale', 'auto' or a positive number.")
     return float(gamma)
+
+
+def check_polynomial(degree: Any, coef0: Any) -> None:
+    """Refuse parameters of a polynomial kernel that are no numbers."""
+    if not is_number(degree) or not float(degree) > 0:
+        raise ValueError(f"degree={degree!r} must be a positive number.")
+    if not is_number(coef0):
+        raise ValueError(f"coef0={coef0!r} must be a number.")
 
 
 def check_new(X: Any, fitted: Any, kernel: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from deferlearn.objective.validation import as_reals
 from deferlearn.selection.result import Iteration, SelectionInterrupted, SelectionResult
 from deferlearn.selection.states import Array, Index, Objective, States
 
@@ -122,10 +123,7 @@ class ClassFloor:
 def check_loss(objective: Objective, human_loss: ArrayLike) -> Array:
     """Human losses: one finite, non-negative number a sample."""
     n = len(objective.kept)
-    try:
-        loss = np.array(human_loss, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"human_loss must hold numbers: {error}") from None
+    loss = as_reals(human_loss, "human_loss")
     if loss.shape != (n,):
         raise ValueError(
             f"human_loss must hold one number for each of the {n} samples, got shape {loss.shape}."

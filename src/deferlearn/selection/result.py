@@ -36,7 +36,7 @@ class Iteration:
     slack: float
 
 
-@dataclass
+@dataclass(eq=False)
 class SelectionResult:
     """Which samples humans take, in the order in which they were picked.
 
@@ -115,3 +115,6 @@ class SelectionInterrupted(KeyboardInterrupt):
     def __init__(self, result: SelectionResult) -> None:
         super().__init__(f"stopped after {len(result.order)} picks; see the exception's `result`")
         self.result = result
+
+    def __reduce__(self) -> tuple[type[SelectionInterrupted], tuple[SelectionResult]]:
+        return type(self), (self.result,)
