@@ -140,7 +140,7 @@ def check_weights(weights: ArrayLike | None, n: int) -> Array:
         raise ValueError(
             f"weights must be positive and finite, got {weight[bad[0]]} at index {bad[0]}."
         )
-    if weight.max() > MOST_UNEQUAL * weight.min():
+    if weight.max() / MOST_UNEQUAL > weight.min():
         raise ValueError(
             f"weights run from {weight.min():g} to {weight.max():g}; a float cannot tell sums of them "
             f"apart beyond a ratio of {MOST_UNEQUAL:g}."
