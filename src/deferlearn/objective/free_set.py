@@ -24,110 +24,16 @@ def inverse_times(R, q, rhs, out):
 
 
 @internal
-def rebuild(Q, members, p, y, offset, R):
-    """Compute R anew (Gauss-Jordan), so that rounding of many rank-one changes does not stay.
-
-    False if the matrix is singular; R is then of no use.
-    """
-    first = 1 if offset else 0
-    q = p + first
-    K = np.zeros((q, q))
-    for i in range(p):
-        if offset:
-            K[0, 1 + i] = y[members[i]]
-            K[1 + i, 0] = y[members[i]]
-        for j in range(p):
-            K[first + i, first + j] = Q[members[i], members[j]]
-    for i in range(q):
-        for j in range(q):
-            R[i, j] = 1.0 if i == j else 0.0
-    for c in range(q):
-        pivot = c
-        for i in range(c + 1, q):
-            if abs(K[i, c]) > abs(K[pivot, c]):
-                pivot = i
-        if K[pivot, c] == 0.0:
-            return False
-        for j in range(q):
-            K[c, j], K[pivot, j] = K[pivot, j], K[c, j]
-            R[c, j], R[pivot, j] = R[pivot, j], R[c, j]
-        inverse = 1.0 / K[c, c]
-        for j in range(q):
-            K[c, j] *= inverse
-            R[c, j] *= inverse
-        for i in range(q):
-            w = K[i, c]
-            if i != c and w != 0.0:
-                for j in range(q):
-                    K[i, j] -= w * K[c, j]
-                    R[i, j] -= w * R[c, j]
-    return True
-
-
-@internal
-def solve(Q, Q_lo, members, p, y, offset, R, rhs, rhs_lo, x, x_lo, work):
-    """Solve the bordered system; in precise mode to the last digits of a pair. False if it fails."""
-    first = 1 if offset else 0
-    q = p + first
-    inverse_times(R, q, rhs, x)
-    for i in range(q):
-        x_lo[i] = 0.0
-    if Q_lo is None:
-        return True
-    residual = np.empty(q)
-    rebuilt = False
-    previous = np.inf
-    for _ in range(12):
-        scale = 0.0
-        worst = 0.0
-        for i in range(q):
-            hi, lo = rhs[i], rhs_lo[i]
-            size = abs(hi)
-            for j in range(q):
-                if i < first and j < first:
-                    continue
-                if i < first:
-                    k_hi, k_lo = y[members[j - first]], 0.0
-                elif j < first:
-                    k_hi, k_lo = y[members[i - first]], 0.0
-                else:
-                    k_hi = Q[members[i - first], members[j - first]]
-                    k_lo = Q_lo[members[i - first], members[j - first]]
-                v_hi, v_lo = multiply(k_hi, k_lo, x[j], x_lo[j])
-                size += abs(v_hi)
-                hi, lo = add(hi, lo, -v_hi, -v_lo)
-            residual[i] = hi + lo
-            scale = max(scale, size)
-            worst = max(worst, abs(residual[i]))
-        if worst <= 1e-29 * scale:
-            return True
-        if worst > 0.5 * previous:
-            if worst <= 1e-25 * scale:
-                return True
-            if rebuilt:
-                return False
-            if not rebuild(Q, members, p, y, offset, R):
-                return False
-            rebuilt = True
-        previous = worst
-        inverse_times(R, q, residual, work)
-        for i in range(q):
-            x[i], x_lo[i] = add(x[i], x_lo[i], work[i], 0.0)
-    return previous <= 1e-22 * scale
-
-
-@internal
 def border(Q, Q_lo, members, p, y, offset, j, rhs, rhs_lo):
     """The column that sample j adds to the bordered matrix."""
     first = 1 if offset else 0
     if offset:
         rhs[0] = y[j]
-        rhs_lo[0] = 0.0
+        if Q_lo is not None:
+            rhs_lo[0] = 0.0
     for i in range(p):
         rhs[first + i] = Q[j, members[i]]
-        if Q_lo is None:
-            rhs_lo[first + i] = 0.0
-        else:
+        if Q_lo is not None:
             rhs_lo[first + i] = Q_lo[members[i], j]
 
 
@@ -180,22 +86,96 @@ def drop(R, members, p, offset, r):
     return p - 1
 
 
+@internal
+def _schur(Q, members, p, y, offset, R, j, rhs, z):
+    """What is left of ``Q_jj`` once the first p members explain what they can; fills z for `insert`."""
+    s = Q[j, j]
+    if p > 0:
+        first = 1 if offset else 0
+        border(Q, None, members, p, y, offset, j, rhs, rhs)
+        inverse_times(R, p + first, rhs, z)
+        for i in range(p + first):
+            s -= rhs[i] * z[i]
+    return s
+
+
+@internal
+def rebuild(Q, members, p, y, offset, R):
+    """Compute R anew, member by member, so that rounding of many changes does not stay.
+
+    False if the matrix is singular; R is then of no use.
+    """
+    rhs, z = np.empty(R.shape[0]), np.empty(R.shape[0])
+    for r in range(p):
+        j = members[r]
+        s = _schur(Q, members, r, y, offset, R, j, rhs, z)
+        if s <= 0.0 and not (offset and r == 0):
+            return False
+        insert(R, members, r, offset, z, s, Q[j, j], y[j], j)
+    return True
+
+
 @njit(cache=True)
 def independent(Q, y, offset, candidates, members, R):
     """Make members of the candidates, in order, passing over those that depend on earlier ones."""
-    size = R.shape[0]
-    rhs, rhs_lo, z = np.zeros(size), np.zeros(size), np.zeros(size)
-    first = 1 if offset else 0
+    rhs, z = np.empty(R.shape[0]), np.empty(R.shape[0])
     p = 0
     for j in candidates:
         if p == members.size:
             break
-        s = Q[j, j]
-        if p > 0:
-            border(Q, None, members, p, y, offset, j, rhs, rhs_lo)
-            inverse_times(R, p + first, rhs, z)
-            for i in range(p + first):
-                s -= rhs[i] * z[i]
+        s = _schur(Q, members, p, y, offset, R, j, rhs, z)
         if s > 1e-9 * Q[j, j] or (offset and p == 0):
             p = insert(R, members, p, offset, z, s, Q[j, j], y[j], j)
     return p
+
+
+@internal
+def solve(Q, Q_lo, members, p, y, offset, R, rhs, rhs_lo, x, x_lo, work):
+    """Solve the bordered system; in precise mode to the last digits of a pair. False if it fails."""
+    first = 1 if offset else 0
+    q = p + first
+    inverse_times(R, q, rhs, x)
+    for i in range(q):
+        x_lo[i] = 0.0
+    if Q_lo is None:
+        return True
+    residual = np.empty(q)
+    rebuilt = False
+    previous = np.inf
+    for _ in range(12):
+        scale = 0.0
+        worst = 0.0
+        for i in range(q):
+            hi, lo = rhs[i], rhs_lo[i]
+            size = abs(hi)
+            for j in range(q):
+                if i < first and j < first:
+                    continue
+                if i < first:
+                    k_hi, k_lo = y[members[j - first]], 0.0
+                elif j < first:
+                    k_hi, k_lo = y[members[i - first]], 0.0
+                else:
+                    k_hi = Q[members[i - first], members[j - first]]
+                    k_lo = Q_lo[members[i - first], members[j - first]]
+                v_hi, v_lo = multiply(k_hi, k_lo, x[j], x_lo[j])
+                size += abs(v_hi)
+                hi, lo = add(hi, lo, -v_hi, -v_lo)
+            residual[i] = hi + lo
+            scale = max(scale, size)
+            worst = max(worst, abs(residual[i]))
+        if worst <= 1e-29 * scale:
+            return True
+        if worst > 0.5 * previous:
+            if worst <= 1e-25 * scale:
+                return True
+            if rebuilt:
+                return False
+            if not rebuild(Q, members, p, y, offset, R):
+                return False
+            rebuilt = True
+        previous = worst
+        inverse_times(R, q, residual, work)
+        for i in range(q):
+            x[i], x_lo[i] = add(x[i], x_lo[i], work[i], 0.0)
+    return previous <= 1e-22 * scale

@@ -73,20 +73,10 @@ def _slopes(Q, Q_lo, members, p, y, offset, x, x_lo, drift, drift_lo, slope):
         return
     for i in range(e):
         slope[i] = drift[i] + y[i] * dbeta
-    j = 0
-    while j + 4 <= p:  # four rows at a time: the sums are bound by memory traffic
-        r0, r1, r2, r3 = Q[members[j]], Q[members[j + 1]], Q[members[j + 2]], Q[members[j + 3]]
-        c0, c1 = x[first + j], x[first + j + 1]
-        c2, c3 = x[first + j + 2], x[first + j + 3]
+    for j in range(p):
+        c, row = x[first + j], Q[members[j]]
         for i in range(e):
-            slope[i] += (c0 * r0[i] + c1 * r1[i]) + (c2 * r2[i] + c3 * r3[i])
-        j += 4
-    while j < p:
-        r0 = Q[members[j]]
-        c0 = x[first + j]
-        for i in range(e):
-            slope[i] += c0 * r0[i]
-        j += 1
+            slope[i] += c * row[i]
 
 
 @internal
