@@ -87,31 +87,40 @@ def drop(R, members, p, offset, r):
 
 
 @internal
-def _schur(Q, members, p, y, offset, R, j, rhs, z):
-    """What is left of ``Q_jj`` once the first p members explain what they can; fills z for `insert`."""
-    s = Q[j, j]
-    if p > 0:
-        first = 1 if offset else 0
-        border(Q, None, members, p, y, offset, j, rhs, rhs)
-        inverse_times(R, p + first, rhs, z)
-        for i in range(p + first):
-            s -= rhs[i] * z[i]
-    return s
-
-
-@internal
 def rebuild(Q, members, p, y, offset, R):
-    """Compute R anew, member by member, so that rounding of many changes does not stay.
+    """Compute R anew, so that rounding of many rank-one changes does not stay.
 
-    False if the matrix is singular; R is then of no use.
+    Gauss-Jordan with pivots: inserting the members one by one would lose what ill-conditioned
+    problems need. False if the matrix is singular; R is then of no use.
     """
-    rhs, z = np.empty(R.shape[0]), np.empty(R.shape[0])
-    for r in range(p):
-        j = members[r]
-        s = _schur(Q, members, r, y, offset, R, j, rhs, z)
-        if s <= 0.0 and not (offset and r == 0):
+    first = 1 if offset else 0
+    q = p + first
+    W = np.zeros((q, 2 * q))  # the matrix and, next to it, what becomes its inverse
+    for i in range(q):
+        W[i, q + i] = 1.0
+    for i in range(p):
+        if offset:
+            W[0, 1 + i] = y[members[i]]
+            W[1 + i, 0] = y[members[i]]
+        for j in range(p):
+            W[first + i, first + j] = Q[members[i], members[j]]
+    for c in range(q):
+        pivot = c
+        for i in range(c + 1, q):
+            if abs(W[i, c]) > abs(W[pivot, c]):
+                pivot = i
+        if W[pivot, c] == 0.0:
             return False
-        insert(R, members, r, offset, z, s, Q[j, j], y[j], j)
+        for j in range(2 * q):
+            W[c, j], W[pivot, j] = W[pivot, j], W[c, j]
+        for i in range(q):
+            if i != c:
+                w = W[i, c] / W[c, c]
+                for j in range(2 * q):
+                    W[i, j] -= w * W[c, j]
+    for i in range(q):
+        for j in range(q):
+            R[i, j] = W[i, q + j] / W[i, i]
     return True
 
 
@@ -119,11 +128,17 @@ def rebuild(Q, members, p, y, offset, R):
 def independent(Q, y, offset, candidates, members, R):
     """Make members of the candidates, in order, passing over those that depend on earlier ones."""
     rhs, z = np.empty(R.shape[0]), np.empty(R.shape[0])
+    first = 1 if offset else 0
     p = 0
     for j in candidates:
         if p == members.size:
             break
-        s = _schur(Q, members, p, y, offset, R, j, rhs, z)
+        s = Q[j, j]
+        if p > 0:
+            border(Q, None, members, p, y, offset, j, rhs, rhs)
+            inverse_times(R, p + first, rhs, z)
+            for i in range(p + first):
+                s -= rhs[i] * z[i]
         if s > 1e-9 * Q[j, j] or (offset and p == 0):
             p = insert(R, members, p, offset, z, s, Q[j, j], y[j], j)
     return p
