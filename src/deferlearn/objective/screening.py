@@ -68,8 +68,9 @@ class Screening:
     def _upper_bounds(self, state: State, ws: WorkingSet, ks: Index, floor: Array) -> Array:
         """Upper bounds by a dual point in which the samples near the margin respond; at most F."""
         out = np.full(len(ks), state.value)
-        if not state.problem.offset:
-            out = np.minimum(out, dropping_bounds(state, ks))
+        # Who owes nothing to the balance of the dual variables can go without anybody's response.
+        alone = np.ones(len(ks), dtype=bool) if not state.problem.offset else state.a[ks] == 0.0
+        out[alone] = np.minimum(out[alone], dropping_bounds(state, ks[alone]))
         open_ = np.flatnonzero(out >= floor)
         if len(open_) == 0:
             return out
@@ -106,7 +107,7 @@ def lower_bounds(state: State, ks: Index) -> Array:
 
 
 def dropping_bounds(state: State, ks: Index) -> Array:
-    """Upper bounds without offset: leave a_k out and change nothing else."""
+    """Upper bounds without offset, or for idle samples: leave a_k out and change nothing else."""
     a = state.a[ks]
     mu = state.mu_without(ks)
     quadratic = state.quadratic - 2 * a * state.images[ks] + a**2 * state.problem.gram.diagonal[ks]
