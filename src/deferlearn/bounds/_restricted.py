@@ -25,6 +25,7 @@ import numpy as np
 
 from deferlearn.bounds._view import View
 from deferlearn.kernels import Array
+from deferlearn.objective.scaling import mu_from_alpha
 
 SHRINKAGES = np.array([1.0, 0.85, 0.7, 0.55, 0.4, 0.28, 0.2, 0.12, 0.06, 0.02])
 # Intervals of offsets, for up to this many entries of Q (fewer for larger problems).
@@ -62,7 +63,7 @@ def _worst(view: View, Q: Array, loss: Array, n: int, low: float, high: float) -
     problem, y = view.problem, view.y
     weight = problem.weight
     left = view.total - np.concatenate([[0.0], np.cumsum(np.sort(weight)[::-1][:n])])
-    mus = 2.0 * problem.alpha * left  # by size
+    mus = mu_from_alpha(problem.alpha, left)  # by size
     dual = _dual_at(Q, 1.0 - y * (low + high) / 2, weight, float(mus[n]))
     image = Q @ dual
     quadratic = float(dual @ image)

@@ -103,10 +103,9 @@ def optimal(state: State, ws: WorkingSet, ends: Ends) -> NDArray[np.bool_]:
     if not ws.whole:
         outside_gap, outside_short = _outside(state, ws, ends)
         gap, short = gap + outside_gap, np.maximum(short, outside_short)
-    unit = state.value if state.problem.hard else max(1.0, state.value)
     if state.problem.hard:
-        gap = gap + 2.0 * unit * short
-    return (ends.outcome == DONE) & (gap <= GAP * unit * ends.mu)
+        gap = gap + 2.0 * state.unit * short
+    return (ends.outcome == DONE) & (gap <= GAP * state.unit * ends.mu)
 
 
 def _outside(state: State, ws: WorkingSet, ends: Ends) -> tuple[Array, Array]:

@@ -193,7 +193,7 @@ def remove(
 
 def _free_to_bounds(state: State) -> None:
     """Give up the free set: each of its samples goes to the nearer bound."""
-    state.members, state.R = np.empty(0, dtype=np.int64), np.empty((0, 0))
+    state.drop_members()
     for i in np.flatnonzero(state.status == FREE):
         up = state.a[i] > state.problem.upper[i] / 2
         state.a[i] = state.problem.upper[i] if up else 0.0
@@ -206,8 +206,8 @@ def is_settled(state: State) -> bool:
     return (
         abs(state.imbalance()) <= 1e-12 * max(1.0, state.total)
         and float(state.violations().max(initial=0.0)) <= RESIDUAL
-        and state.gap() <= GAP * (state.value if state.problem.hard else max(1.0, state.value))
-        and (state.precise or state.rounding() <= ROUNDING)
+        and state.gap() <= GAP * state.unit
+        and state.rounding() <= ROUNDING
     )
 
 
@@ -243,7 +243,7 @@ def settle(state: State, counters: Counters) -> None:
                 counters.n_resolved += 1
             if _approach(state, rng, 1e-3 if attempt == 1 else 0.0, counters):
                 return
-            if not precise and _too_coarse(state):
+            if state.rounding() > ROUNDING:  # doubles cannot do it, whatever the start
                 break
     raise NumericalError(
         f"No optimum could be verified for {int(state.kept.sum())} samples with alpha="
@@ -269,16 +269,12 @@ def _polish(state: State) -> None:
     state.refresh()
 
 
-def _too_coarse(state: State) -> bool:
-    return state.rounding() > ROUNDING
-
-
 def _restart(state: State) -> None:
     """Forget the solution."""
     state.a[:] = 0.0
     state.a_lo[:] = 0.0
     state.status[state.kept] = LOW
-    state.members, state.R = np.empty(0, dtype=np.int64), np.empty((0, 0))
+    state.drop_members()
     state.beta = 0.0
     state.refresh()
 

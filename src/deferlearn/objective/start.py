@@ -18,6 +18,7 @@ from sklearn.svm import SVC, LinearSVC
 from deferlearn.kernels import WHOLE_GRAM_LIMIT, Array, KernelGram, LinearGram
 from deferlearn.objective.free_set import independent
 from deferlearn.objective.path import FREE, LOW, UP
+from deferlearn.objective.scaling import c_from_alpha
 from deferlearn.objective.state import WHOLE_SET_LIMIT, State, WorkingSet, capacity
 
 # Beyond this size a start from nothing costs more than a guess.
@@ -117,7 +118,7 @@ def _scikit_learn_linear(state: State, gram: LinearGram) -> tuple[Array, float]:
         if not gram.sparse
         else gram.rows.multiply(problem.y[:, None])
     )
-    C = 1.0 / state.mu
+    C = c_from_alpha(problem.alpha, state.total_weight)
     if problem.offset:
         return _dual_of_svc(SVC(kernel="linear", C=C, tol=1e-4, max_iter=MOST_ITERATIONS), X, state)
     model = LinearSVC(loss="hinge", C=C, fit_intercept=False, tol=1e-5, max_iter=2000)
@@ -129,9 +130,10 @@ def _scikit_learn_linear(state: State, gram: LinearGram) -> tuple[Array, float]:
 def _scikit_learn_kernel(state: State, gram: KernelGram) -> tuple[Array, float]:
     everything = np.arange(gram.n)
     y = state.problem.y
+    C = c_from_alpha(state.problem.alpha, state.total_weight)
     K = gram.block(everything, everything) * np.outer(y, y)
     return _dual_of_svc(
-        SVC(kernel="precomputed", C=1.0 / state.mu, tol=1e-5, max_iter=MOST_ITERATIONS), K, state
+        SVC(kernel="precomputed", C=C, tol=1e-5, max_iter=MOST_ITERATIONS), K, state
     )
 
 

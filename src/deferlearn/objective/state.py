@@ -127,6 +127,15 @@ class State:
             return 0.0
         return self._once("value", lambda: self.total - self.quadratic / (2.0 * self.mu))
 
+    @property
+    def unit(self) -> float:
+        """What errors of F are relative to: one hinge, or F; a hard margin has no hinges."""
+        return self.value if self.problem.hard else max(1.0, self.value)
+
+    def drop_members(self) -> None:
+        """Have no free set, and so no inverse."""
+        self.members, self.R = np.empty(0, dtype=np.int64), np.empty((0, 0))
+
     def refresh(self) -> None:
         """Clip the dual variables to their box and compute the gradient from them, afresh."""
         self.clip()
@@ -203,7 +212,7 @@ class State:
         self.a_lo[:] = 0.0
         self.status[self.kept] = LOW
         self.status[~self.kept] = OUT
-        self.members = np.empty(0, dtype=np.int64)
+        self.drop_members()
         self.changed()
         label = self.problem.y[self.kept][0] if self.kept.any() else 0.0
         self.beta = float(label) * self.mu
