@@ -1,7 +1,12 @@
-"""Data to try things on: generators (`make_*`) and the paper's real data (`fetch_*`)."""
+"""Data to try things on.
+
+Generators (`make_*`), shipped data (`load_*`) and the paper's real data (`fetch_*`). Loaders and
+fetchers return a scikit-learn `Bunch`, or tuples and pandas objects by the same options.
+"""
 
 from deferlearn.datasets._files import get_data_home
 from deferlearn.datasets._generators import make_linear, make_quadratic, make_shifted
+from deferlearn.datasets._lidc import load_lidc
 from deferlearn.datasets._retina import (
     fetch_aptos,
     fetch_messidor,
@@ -14,6 +19,7 @@ __all__ = [
     "fetch_messidor",
     "fetch_stare",
     "get_data_home",
+    "load_lidc",
     "make_linear",
     "make_quadratic",
     "make_shifted",

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
+from deferlearn.datasets._bunch import deliver, rows_as_groups
 from deferlearn.datasets._files import RemoteFile, get_data_home, read_verified
 from deferlearn.datasets._pickles import Record, read_arrays
 
@@ -74,6 +75,8 @@ _DESCR = """\
 data          the features' first 50 principal components
 grades        the doctor's grade, as stored
 target        +1 if the grade exceeds {threshold}, otherwise -1
+groups        equal rows are one group, so that a split cannot part them; of the patients, whose two
+              eyes may both be there, nothing is known
 alpha         {alpha}, the regularisation (lambda) that the paper uses here
 
 The authors simulated the humans: several readers, each with probabilities of answering each grade.
@@ -96,6 +99,8 @@ def fetch_messidor(
     data_home: str | os.PathLike[str] | None = None,
     download_if_missing: bool = True,
     return_X_y: bool = False,
+    return_X_y_human: bool = False,
+    as_frame: bool = False,
 ) -> Any:
     """Fetch Messidor: 400 eye images graded for retinopathy, with simulated readers.
 
@@ -107,14 +112,19 @@ def fetch_messidor(
         Whether a file that is not in the folder is downloaded into it; otherwise it is an error.
     return_X_y : bool, default=False
         Whether to return just ``(data, target)``.
+    return_X_y_human : bool, default=False
+        Whether to return just ``(data, target, human_labels)``.
+    as_frame : bool, default=False
+        Whether to return pandas objects; `frame` then holds all columns.
 
     Returns
     -------
     bunch : `~sklearn.utils.Bunch`
         With `data` of shape (400, 50), `target` (-1 or +1), `grades`, `human_loss`, `human_scores`,
-        `human_labels` (-1 or +1), `human_prob`, `alpha` (0.03) and `DESCR`, which explains them.
-    (data, target) : tuple of ndarray
-        Instead, if `return_X_y`.
+        `human_labels` (-1 or +1), `human_prob`, `groups`, `alpha` (0.03), `feature_names`,
+        `target_names`, `frame` and `DESCR`, which explains them.
+    tuple
+        Instead, if `return_X_y` or `return_X_y_human`.
 
     Examples
     --------
@@ -123,7 +133,12 @@ def fetch_messidor(
     >>> eyes.data.shape, eyes.alpha  # doctest: +SKIP
     ((400, 50), 0.03)
     """
-    return _fetch(_MESSIDOR, data_home, download_if_missing, return_X_y)
+    return deliver(
+        _fetch(_MESSIDOR, data_home, download_if_missing),
+        return_X_y=return_X_y,
+        return_X_y_human=return_X_y_human,
+        as_frame=as_frame,
+    )
 
 
 def fetch_stare(
@@ -131,6 +146,8 @@ def fetch_stare(
     data_home: str | os.PathLike[str] | None = None,
     download_if_missing: bool = True,
     return_X_y: bool = False,
+    return_X_y_human: bool = False,
+    as_frame: bool = False,
 ) -> Any:
     """Fetch Stare: 373 retina images graded for hemorrhage, with simulated readers.
 
@@ -142,14 +159,19 @@ def fetch_stare(
         Whether a file that is not in the folder is downloaded into it; otherwise it is an error.
     return_X_y : bool, default=False
         Whether to return just ``(data, target)``.
+    return_X_y_human : bool, default=False
+        Whether to return just ``(data, target, human_labels)``.
+    as_frame : bool, default=False
+        Whether to return pandas objects; `frame` then holds all columns.
 
     Returns
     -------
     bunch : `~sklearn.utils.Bunch`
         With `data` of shape (373, 50), `target` (-1 or +1), `grades`, `human_loss`, `human_scores`,
-        `human_labels` (-1 or +1), `human_prob`, `alpha` (0.5) and `DESCR`, which explains them.
-    (data, target) : tuple of ndarray
-        Instead, if `return_X_y`.
+        `human_labels` (-1 or +1), `human_prob`, `groups`, `alpha` (0.5), `feature_names`,
+        `target_names`, `frame` and `DESCR`, which explains them.
+    tuple
+        Instead, if `return_X_y` or `return_X_y_human`.
 
     Examples
     --------
@@ -158,7 +180,12 @@ def fetch_stare(
     >>> eyes.data.shape, eyes.alpha  # doctest: +SKIP
     ((373, 50), 0.5)
     """
-    return _fetch(_STARE, data_home, download_if_missing, return_X_y)
+    return deliver(
+        _fetch(_STARE, data_home, download_if_missing),
+        return_X_y=return_X_y,
+        return_X_y_human=return_X_y_human,
+        as_frame=as_frame,
+    )
 
 
 def fetch_aptos(
@@ -166,6 +193,8 @@ def fetch_aptos(
     data_home: str | os.PathLike[str] | None = None,
     download_if_missing: bool = True,
     return_X_y: bool = False,
+    return_X_y_human: bool = False,
+    as_frame: bool = False,
 ) -> Any:
     """Fetch Aptos: 705 retina images graded for retinopathy, with simulated readers.
 
@@ -177,14 +206,19 @@ def fetch_aptos(
         Whether a file that is not in the folder is downloaded into it; otherwise it is an error.
     return_X_y : bool, default=False
         Whether to return just ``(data, target)``.
+    return_X_y_human : bool, default=False
+        Whether to return just ``(data, target, human_labels)``.
+    as_frame : bool, default=False
+        Whether to return pandas objects; `frame` then holds all columns.
 
     Returns
     -------
     bunch : `~sklearn.utils.Bunch`
         With `data` of shape (705, 50), `target` (-1 or +1), `grades`, `human_loss`, `human_scores`,
-        `human_labels` (-1 or +1), `human_prob`, `alpha` (0.6) and `DESCR`, which explains them.
-    (data, target) : tuple of ndarray
-        Instead, if `return_X_y`.
+        `human_labels` (-1 or +1), `human_prob`, `groups`, `alpha` (0.6), `feature_names`,
+        `target_names`, `frame` and `DESCR`, which explains them.
+    tuple
+        Instead, if `return_X_y` or `return_X_y_human`.
 
     Examples
     --------
@@ -193,7 +227,12 @@ def fetch_aptos(
     >>> eyes.data.shape, eyes.alpha  # doctest: +SKIP
     ((705, 50), 0.6)
     """
-    return _fetch(_APTOS, data_home, download_if_missing, return_X_y)
+    return deliver(
+        _fetch(_APTOS, data_home, download_if_missing),
+        return_X_y=return_X_y,
+        return_X_y_human=return_X_y_human,
+        as_frame=as_frame,
+    )
 
 
 def published_split(bunch: Bunch) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -229,13 +268,11 @@ def _fetch(
     source: _Retina,
     data_home: str | os.PathLike[str] | None,
     download_if_missing: bool,
-    return_X_y: bool,
-) -> Any:
+) -> Bunch:
     content = read_verified(
         source.file, get_data_home(data_home), download_if_missing=download_if_missing
     )
-    bunch = _to_bunch(source, read_arrays(content))
-    return (bunch.data, bunch.target) if return_X_y else bunch
+    return _to_bunch(source, read_arrays(content))
 
 
 def _to_bunch(source: _Retina, record: Record) -> Bunch:
@@ -253,6 +290,9 @@ def _to_bunch(source: _Retina, record: Record) -> Bunch:
         human_scores=human["scores"],
         human_labels=human["labels"].astype(np.int64),
         human_prob=human["prob"],
+        groups=rows_as_groups(data),
+        feature_names=[f"pca{k}" for k in range(data.shape[1])],
+        target_names=["lower grade", "higher grade"],
         alpha=source.alpha,
         DESCR=_DESCR.format(
             title=source.title, note=source.note, threshold=source.threshold, alpha=source.alpha
