@@ -51,48 +51,26 @@ def test_repr_can_be_evaluated():
     assert eval(repr(UniformHuman(0.3))).spread == 0.3
 
 
-def test_label_of_a_tie_is_plus_one():
-    labels = labels_from_scores([0.0, -0.0, -1e-300, 1e-300])
-    assert labels.tolist() == [1, 1, -1, 1]
-    assert labels.dtype.kind == "i"
+def test_any_two_labels_are_answered_in_kind():
+    y = np.array(["healthy", "sick"] * 50)
+    human = UniformHuman(0.3)
+    h = human.scores(y, random_state=0)
+    np.testing.assert_array_equal(h, human.scores(np.where(y == "sick", 1, -1), random_state=0))
+    answers = human.labels(y, random_state=0)
+    np.testing.assert_array_equal(answers, np.where(h >= 0, "sick", "healthy"))
+    np.testing.assert_array_equal(human.losses(y, random_state=0), loss_from_scores(h, y))
 
 
-def test_sure_and_right_costs_nothing_however_large_the_score():
-    assert loss_from_scores([5.0, -5.0, 5.0], [1, -1, -1]).tolist() == [0.0, 0.0, 6.0]
+@pytest.mark.parametrize("spread", [0.0, 0.3, 1.0])
+def test_expected_loss_is_the_mean_over_draws(spread):
+    human = UniformHuman(spread)
+    drawn = human.losses(LABELS, random_state=0)
+    standard_error = np.sqrt(1 / 12 / len(LABELS))
+    assert drawn.mean() == pytest.approx(human.expected_losses(LABELS)[0], abs=5 * standard_error)
+    assert human.expected_losses(LABELS).shape == LABELS.shape
 
 
-def test_several_readers_pay_the_mean_of_their_losses():
-    # Not the loss of the mean score: [1 - 1.5]_+ and [1 + 0.5]_+ average to 0.75, not to 0.5.
-    assert loss_from_scores([[1.5, -0.5]], [1]).tolist() == [0.75]
-
-
-def test_no_samples_is_no_error():
-    assert loss_from_scores([], []).shape == (0,)
-    assert UniformHuman(0.2).losses([], random_state=0).shape == (0,)
-
-
-def test_score_on_the_bound_is_allowed():
-    assert loss_from_scores([1.0, -1.0], [1, 1], human_bound=1.0).tolist() == [0.0, 2.0]
-
-
-@pytest.mark.parametrize(
-    ("scores", "y", "bound", "message"),
-    [
-        ([0.5], [0], None, "found 0 at row 0"),
-        ([0.5, 0.5], [1, 2], None, "found 2 at row 1"),
-        ([0.5], ["a"], None, "found a at row 0"),
-        ([0.5], [[1]], None, "one dimension"),
-        ([0.1, float("nan")], [1, 1], None, "row 1 is not"),
-        ([[0.1, float("inf")]], [1], None, "row 0 is not"),
-        (["x"], [1], None, "must be numbers"),
-        ([0.5], [1, -1], None, "1 rows and y has 2"),
-        ([[[0.5]]], [1], None, "n_readers"),
-        (np.zeros((1, 0)), [1], None, "n_readers"),
-        ([1.5], [1], 1.0, r"1.5 lies outside \[-1, 1\]"),
-        ([0.5], [1], 0.0, "positive number"),
-        ([0.5], [1], float("nan"), "positive number"),
-    ],
-)
-def test_errors_say_what_was_wrong(scores, y, bound, message):
-    with pytest.raises(ValueError, match=message):
-        loss_from_scores(scores, y, human_bound=bound)
+@pytest.mark.parametrize("y", [[0], [0, 1, 2], [None, 1], [[1, -1]]])
+def test_labels_of_no_two_classes_are_refused(y):
+    with pytest.raises(ValueError, match=r"two classes|no label|one dimension"):
+        UniformHuman(0.1).scores(y)

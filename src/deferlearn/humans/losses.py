@@ -1,0 +1,230 @@
+"""Losses from scores and labels, with one reader or several, gaps allowed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deferlearn.humans._answers import (
+    Floats,
+    Labels,
+    are_numbers,
+    as_array,
+    as_objects,
+    check_answers,
+    encode_labels,
+    fill_gaps,
+    find_missing,
+    match,
+    shown,
+)
+from deferlearn.humans._averages import average_answers
+
+# The hinge loss of an answer at h = +1 or -1.
+LOSS_RIGHT, LOSS_WRONG = 0.0, 2.0
+
+
+def loss_from_scores(
+    scores: ArrayLike,
+    y: ArrayLike,
+    human_bound: float | None = None,
+    *,
+    classes: ArrayLike | None = None,
+    shrinkage: float | str = 0.0,
+) -> Floats:
+    """Hinge loss of a human's scores: 0 when right and sure, 2 when wrong at full confidence.
+
+    The loss of a sample is ``[1 - y h]_+``; with several readers it is the mean of their losses.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_samples,) or (n_samples, n_readers)
+        The scores h; positive speaks for the class +1. NaN, None and pandas' NA mark a missing
+        answer; a sample that nobody read gets the average loss of its class, with a warning.
+    y : array-like of shape (n_samples,)
+        True labels: -1 and +1, or any two labels, of which the larger one plays +1.
+    human_bound : float, default=None
+        The paper's H. When given, a score outside [-human_bound, human_bound] is an error.
+    classes : pair of labels, default=None
+        The (negative, positive) class, where y need not hold both.
+    shrinkage : float or "auto", default=0
+        How many answers of the class's average the average is worth; see `loss_from_table`.
+
+    Returns
+    -------
+    loss : ndarray of shape (n_samples,)
+        One non-negative number a sample.
+
+    Examples
+    --------
+    >>> from deferlearn.humans import loss_from_scores
+    >>> loss_from_scores([0.8, -0.5, -1.0], [+1, +1, -1])
+    array([0.2, 1.5, 0. ])
+    >>> loss_from_scores([[1.0, 0.0], [1.0, None]], ["sick", "healthy"])
+    array([0.5, 2. ])
+    """
+    signs, pair = encode_labels(y, classes)
+    table = _check_scores(scores, len(signs))
+    given = ~np.isnan(table)
+    if human_bound is not None:
+        _check_bound(table[given], human_bound)
+    losses = np.maximum(0.0, 1.0 - signs[:, None] * table)
+    return average_answers(losses, given, signs, pair, shrinkage)
+
+
+def loss_from_labels(
+    answers: ArrayLike,
+    y: ArrayLike,
+    *,
+    classes: ArrayLike | None = None,
+    shrinkage: float | str = 0.0,
+) -> Floats:
+    """Loss of a human's answers: right costs 0, wrong costs 2, the hinge loss at h = -1 or +1.
+
+    With several readers it is the mean of their losses.
+
+    Parameters
+    ----------
+    answers : array-like of shape (n_samples,) or (n_samples, n_readers)
+        Answers in the labels of y. NaN, None and pandas' NA mark a missing one; a sample that
+        nobody read gets the average loss of its class, with a warning.
+    y : array-like of shape (n_samples,)
+        True labels, of any two classes.
+    classes : pair of labels, default=None
+        Both classes, where y need not hold both.
+    shrinkage : float or "auto", default=0
+        How many answers of the class's average the average is worth; see `loss_from_table`.
+
+    Returns
+    -------
+    loss : ndarray of shape (n_samples,)
+        Between 0 and 2.
+
+    Examples
+    --------
+    >>> from deferlearn.humans import loss_from_labels
+    >>> loss_from_labels(["sick", "sick", "well"], ["sick", "well", "well"])
+    array([0., 2., 0.])
+    >>> loss_from_labels([[1, 0, None], [1, 1, 0]], [1, 0])
+    array([1.        , 1.33333333])
+    """
+    table = check_answers(answers, "answers")
+    given = ~find_missing(table)
+    signs, pair = encode_labels(y, classes, others=table[given])
+    check_answers(table, "answers", len(signs))
+    if not given.all():
+        table = np.array(table, dtype=object)
+        table[~given] = pair[0]  # any class: what is not given is not counted
+    said = np.where(match(table, pair, "answers"), 1, -1)
+    losses = np.where(said == signs[:, None], LOSS_RIGHT, LOSS_WRONG)
+    return average_answers(losses, given, signs, pair, shrinkage)
+
+
+def labels_from_scores(scores: ArrayLike) -> NDArray[np.int64]:
+    """Answer that a score stands for: its sign, where 0 counts as +1.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_samples,) or (n_samples, n_readers)
+        The scores h. All must be finite: a missing score has no sign.
+
+    Returns
+    -------
+    labels : ndarray of the same shape
+        -1 or +1.
+
+    Examples
+    --------
+    >>> from deferlearn.humans import labels_from_scores
+    >>> labels_from_scores([0.3, -0.2, 0.0])
+    array([ 1, -1,  1])
+    """
+    table = _check_scores(scores)
+    missing = np.isnan(table)
+    if missing.any():
+        raise ValueError(
+            f"row {np.argwhere(missing)[0, 0]} of scores has a missing answer, which has no sign"
+        )
+    return np.where(table >= 0, 1, -1).reshape(np.shape(scores))
+
+
+def majority_labels(answers: ArrayLike, *, default: ArrayLike | None = None) -> Labels:
+    """One answer of several readers: what most of them say.
+
+    A tie goes to the first of its readers: the answer, among those given most often, that stands
+    furthest left. Missing answers have no vote.
+
+    Parameters
+    ----------
+    answers : array-like of shape (n_samples,) or (n_samples, n_readers)
+        Labels of any kind and number; NaN, None and pandas' NA mark a missing answer.
+    default : array-like of shape (n_samples,), default=None
+        Labels for the rows that nobody answered, such as the machine's. With None such a row is an
+        error.
+
+    Returns
+    -------
+    labels : ndarray of shape (n_samples,)
+        In the labels of `answers`.
+
+    Examples
+    --------
+    >>> from deferlearn.humans import majority_labels
+    >>> majority_labels([[1, -1, -1], [1, -1, None], [None, -1, None]])
+    array([-1.,  1., -1.])
+    >>> majority_labels([["sick", "well", "sick"], [None, None, None]], default=["well", "well"])
+    array(['sick', 'well'], dtype='<U4')
+    """
+    table = check_answers(answers, "answers")
+    given = ~find_missing(table)
+    unanswered = ~given.any(axis=1)
+    n_samples = len(table)
+    fallback = None if default is None else as_array(default)
+    if fallback is not None and fallback.shape != (n_samples,):
+        raise ValueError(
+            f"default has the shape {fallback.shape}, give one label for each of the {n_samples} rows"
+        )
+    if unanswered.any() and fallback is None:
+        raise ValueError(
+            f"nobody answered {unanswered.sum()} of {n_samples} rows, the first of them row "
+            f"{np.flatnonzero(unanswered)[0]}: ask someone, or give default="
+        )
+    # Votes for the answer in each place; argmax takes the first of the largest.
+    votes = np.zeros(table.shape, dtype=np.int64)
+    entries = np.full(table.shape, -1)
+    codes: dict[Any, int] = {}
+    entries[given] = [codes.setdefault(entry, len(codes)) for entry in as_objects(table[given])]
+    for column in range(table.shape[1]):
+        same = (entries == entries[:, [column]]) & given
+        votes[:, column] = np.where(given[:, column], same.sum(axis=1), 0)
+    chosen = np.asarray(table[np.arange(n_samples), votes.argmax(axis=1)])
+    if fallback is not None and unanswered.any():
+        chosen = as_objects(chosen)
+        chosen[unanswered] = as_objects(fallback)[unanswered]
+    return np.array(chosen.tolist()) if chosen.dtype.kind == "O" else chosen
+
+
+def _check_scores(scores: Any, n_samples: int | None = None) -> Floats:
+    """Scores with two axes, NaN where an answer is missing."""
+    table = check_answers(scores, "scores", n_samples)
+    given = table[~find_missing(table)]
+    if table.dtype.kind not in "biufO" or (table.dtype.kind == "O" and not are_numbers(given)):
+        raise ValueError(f"scores must be numbers, got {shown(as_objects(given).tolist())}")
+    numbers = fill_gaps(table)
+    infinite = np.isinf(numbers)
+    if infinite.any():
+        raise ValueError(f"scores must be finite, row {np.argwhere(infinite)[0, 0]} is not")
+    return numbers
+
+
+def _check_bound(scores: Floats, human_bound: float) -> None:
+    if not human_bound > 0:
+        raise ValueError(f"human_bound must be a positive number or None, got {human_bound!r}")
+    largest = np.abs(scores).max(initial=0.0)
+    if largest > human_bound:
+        raise ValueError(
+            f"a score of absolute value {largest:g} lies outside [-{human_bound:g}, "
+            f"{human_bound:g}]: rescale the scores or raise human_bound"
+        )

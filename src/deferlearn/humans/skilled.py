@@ -1,0 +1,309 @@
+"""Experts whose skill depends on the case: better in some regions than in others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+from sklearn.metrics import euclidean_distances
+from sklearn.utils import check_array, check_random_state
+
+from deferlearn.humans._answers import Floats, Labels, Signs, encode_labels
+from deferlearn.humans.losses import LOSS_WRONG, labels_from_scores, loss_from_scores
+from deferlearn.humans.uniform import Seed
+
+
+class SkilledHuman:
+    """Simulated expert for any data set, who errs with a probability that depends on the case.
+
+    On a sample x the expert is wrong with probability ``error(x)`` and always sure: the score is +1
+    or -1, so right costs 0 and wrong costs 2.
+
+    Parameters
+    ----------
+    error : callable or float
+        Function from X to one probability a row; a number stands for the same everywhere.
+        `good_in_half_space` and `good_near` make experts with ready-made functions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from deferlearn.datasets import make_linear
+    >>> from deferlearn.humans import SkilledHuman
+    >>> X, y = make_linear(4000, random_state=0)
+    >>> human = SkilledHuman.good_in_half_space([1.0, 0.0], good=0.02, poor=0.4)
+    >>> wrong = human.labels(X, y, random_state=0) != y
+    >>> bool(wrong[X[:, 0] > 0].mean() < 0.05), bool(wrong[X[:, 0] < 0].mean() > 0.35)
+    (True, True)
+    >>> human = SkilledHuman(lambda X: np.where(X[:, 1] > 0, 0.4, 0.1))
+    >>> human.expected_losses([[5.0, 1.0], [5.0, -1.0]], [1, 1])
+    array([0.8, 0.2])
+    """
+
+    def __init__(self, error: Callable[[Any], ArrayLike] | float) -> None:
+        if not callable(error):
+            _check_probability("error", error)
+        self.error = error
+
+    def __repr__(self) -> str:
+        return f"SkilledHuman({self.error!r})"
+
+    @classmethod
+    def good_in_half_space(
+        cls,
+        direction: ArrayLike,
+        offset: float = 0.0,
+        *,
+        good: float = 0.05,
+        poor: float = 0.4,
+        width: float = 0.0,
+    ) -> SkilledHuman:
+        """Make an expert who errs little where ``<direction, x> > offset`` and much elsewhere.
+
+        Parameters
+        ----------
+        direction : array-like of shape (n_features,)
+            Points into the good half-space; it is used as it is, not normalised.
+        offset : float, default=0
+            Where the boundary lies.
+        good, poor : float, default=0.05, 0.4
+            Probability of error on either side.
+        width : float, default=0
+            The error goes from one to the other like a logistic curve of this scale; 0 is a jump.
+
+        Returns
+        -------
+        human : SkilledHuman
+        """
+        vector = np.asarray(direction, dtype=np.float64)
+        if vector.ndim != 1 or not vector.any() or not np.isfinite(vector).all():
+            raise ValueError(
+                f"direction must be a finite vector other than zero, got {direction!r}"
+            )
+        return cls(_HalfSpace(tuple(vector.tolist()), float(offset), good, poor, width))
+
+    @classmethod
+    def good_near(
+        cls,
+        centre: ArrayLike,
+        radius: float,
+        *,
+        good: float = 0.05,
+        poor: float = 0.4,
+        width: float = 0.0,
+    ) -> SkilledHuman:
+        """Make an expert who errs little within `radius` of `centre` and much elsewhere.
+
+        Parameters
+        ----------
+        centre : array-like of shape (n_features,)
+            The case that the expert knows best.
+        radius : float
+            Euclidean distance up to which the expert is good.
+        good, poor : float, default=0.05, 0.4
+            Probability of error inside and outside.
+        width : float, default=0
+            The error goes from one to the other like a logistic curve of this scale; 0 is a jump.
+
+        Returns
+        -------
+        human : SkilledHuman
+        """
+        point = np.asarray(centre, dtype=np.float64)
+        if point.ndim != 1 or not len(point) or not np.isfinite(point).all():
+            raise ValueError(f"centre must be a finite vector, got {centre!r}")
+        if not 0 <= radius < np.inf:
+            raise ValueError(f"radius must be a number >= 0, got {radius!r}")
+        return cls(_Ball(tuple(point.tolist()), float(radius), good, poor, width))
+
+    def error_probability(self, X: Any) -> Floats:
+        """Probability of a wrong answer for each row of X.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The cases; a function given as `error` gets them as they are.
+
+        Returns
+        -------
+        probability : ndarray of shape (n_samples,)
+            In [0, 1].
+        """
+        n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
+        if not callable(self.error):
+            return np.full(n_samples, float(self.error))
+        probability = np.asarray(
+            self.error(X if hasattr(X, "shape") else np.asarray(X)), dtype=np.float64
+        )
+        if probability.shape != (n_samples,):
+            raise ValueError(
+                f"error(X) must give one probability a row, the shape ({n_samples},), got "
+                f"{probability.shape}"
+            )
+        outside = ~((probability >= 0) & (probability <= 1))
+        if outside.any():
+            row = np.flatnonzero(outside)[0]
+            raise ValueError(
+                f"error(X) must lie in [0, 1], it is {probability[row]:g} at row {row}"
+            )
+        return probability
+
+    def scores(self, X: Any, y: ArrayLike, random_state: Seed = None) -> Floats:
+        """Draw one score for each sample, +1 or -1.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The cases.
+        y : array-like of shape (n_samples,)
+            True labels: -1 and +1, or any two labels, of which the larger one plays +1.
+        random_state : int, RandomState or None, default=None
+            Seed of the draw. `scores`, `labels` and `losses` called with the same integer
+            speak of the same draw.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            +1 or -1.
+        """
+        signs, _, error = self._check(X, y)
+        wrong = check_random_state(random_state).random_sample(len(signs)) < error
+        return np.where(wrong, -signs, signs).astype(np.float64)
+
+    def labels(self, X: Any, y: ArrayLike, random_state: Seed = None) -> Labels:
+        """Draw one answer for each sample: the sign of its score.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The cases.
+        y : array-like of shape (n_samples,)
+            As in `scores`.
+        random_state : int, RandomState or None, default=None
+            As in `scores`.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            In the labels of y.
+        """
+        _, classes = encode_labels(y)
+        positive = labels_from_scores(self.scores(X, y, random_state)) == 1
+        return np.array(classes)[positive.astype(np.intp)]
+
+    def losses(self, X: Any, y: ArrayLike, random_state: Seed = None) -> Floats:
+        """Loss ``[1 - y h]_+`` of the score drawn for each sample: 0 or 2.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The cases.
+        y : array-like of shape (n_samples,)
+            As in `scores`.
+        random_state : int, RandomState or None, default=None
+            As in `scores`.
+
+        Returns
+        -------
+        losses : ndarray of shape (n_samples,)
+            0 where right, 2 where wrong.
+        """
+        return loss_from_scores(self.scores(X, y, random_state), y)
+
+    def expected_losses(self, X: Any, y: ArrayLike) -> Floats:
+        """Mean of the losses over all draws: twice the probability of error.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The cases.
+        y : array-like of shape (n_samples,)
+            As in `scores`.
+
+        Returns
+        -------
+        losses : ndarray of shape (n_samples,)
+            Nothing is drawn, so there is no seed.
+        """
+        _, _, error = self._check(X, y)
+        return LOSS_WRONG * error
+
+    def _check(self, X: Any, y: ArrayLike) -> tuple[Signs, tuple[Any, Any], Floats]:
+        signs, classes = encode_labels(y)
+        error = self.error_probability(X)
+        if len(error) != len(signs):
+            raise ValueError(
+                f"X has {len(error)} rows and y has {len(signs)}: give one row a sample"
+            )
+        return signs, classes, error
+
+
+@dataclass(frozen=True)
+class _HalfSpace:
+    """Error of an expert on half-spaces; a class, so that it can be compared, shown and stored."""
+
+    direction: tuple[float, ...]
+    offset: float
+    good: float
+    poor: float
+    width: float
+
+    def __post_init__(self) -> None:
+        _check_region(self.good, self.poor, self.width)
+
+    def __call__(self, X: Any) -> Floats:
+        X = _check_features(X, len(self.direction))
+        return _blend(np.asarray(X @ np.array(self.direction)) - self.offset, self)
+
+
+@dataclass(frozen=True)
+class _Ball:
+    """Error of an expert around a centre."""
+
+    centre: tuple[float, ...]
+    radius: float
+    good: float
+    poor: float
+    width: float
+
+    def __post_init__(self) -> None:
+        _check_region(self.good, self.poor, self.width)
+
+    def __call__(self, X: Any) -> Floats:
+        X = _check_features(X, len(self.centre))
+        distance = euclidean_distances(X, np.array([self.centre]))[:, 0]
+        return _blend(self.radius - distance, self)
+
+
+def _blend(depth: NDArray[np.float64], region: _HalfSpace | _Ball) -> Floats:
+    """Error at a depth inside the good region, negative outside."""
+    if region.width == 0:
+        return np.where(depth > 0, region.good, region.poor)
+    return region.poor + (region.good - region.poor) * expit(depth / region.width)
+
+
+def _check_region(good: float, poor: float, width: float) -> None:
+    _check_probability("good", good)
+    _check_probability("poor", poor)
+    if not 0 <= width < np.inf:
+        raise ValueError(f"width must be a number >= 0, got {width!r}")
+
+
+def _check_probability(name: str, value: Any) -> None:
+    try:
+        inside = bool(0.0 <= value <= 1.0)
+    except (TypeError, ValueError):
+        inside = False
+    if not inside:
+        raise ValueError(f"{name} is a probability of error: give 0 <= {name} <= 1, got {value!r}")
+
+
+def _check_features(X: Any, n_features: int) -> Any:
+    X = check_array(X, accept_sparse="csr", dtype=np.float64, ensure_min_samples=0)
+    if X.shape[1] != n_features:
+        raise ValueError(f"this expert knows {n_features} features, X has {X.shape[1]}")
+    return X

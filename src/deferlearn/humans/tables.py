@@ -1,0 +1,222 @@
+"""Answers in long tables: one row an answer, with the columns case, reader and answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deferlearn.humans._answers import Floats, Labels, as_array, as_objects, find_missing
+from deferlearn.humans.losses import loss_from_labels, loss_from_scores
+
+KINDS = ("labels", "scores")
+
+
+def loss_from_table(
+    table: Any,
+    y: ArrayLike,
+    *,
+    case: str = "case",
+    reader: str | None = "reader",
+    answer: str = "answer",
+    cases: ArrayLike | None = None,
+    kind: str = "labels",
+    shrinkage: float | str = 1.0,
+    classes: ArrayLike | None = None,
+    human_bound: float | None = None,
+) -> Floats:
+    """One loss a case from a long table of answers, steadied where a case has few of them.
+
+    One answer says little about how hard its case is: whoever errs on a coin's toss looks hopeless
+    on half of the cases and perfect on the others. So a case with m answers, whose losses add up to
+    s, gets ``(s + k a) / (m + k)``: its own average, drawn towards the average a of its class as if
+    k further answers had cost a each. The average a is that of the cases' own means.
+
+    Parameters
+    ----------
+    table : DataFrame, dict of columns or structured array
+        One row an answer. Other columns are ignored. A row whose answer is missing (NaN, None,
+        pandas' NA) counts as no answer.
+    y : array-like of shape (n_samples,)
+        True labels, of any two classes.
+    case, reader, answer : str, default="case", "reader", "answer"
+        Names of the columns. `reader` serves to find a reader who answered a case twice, which is
+        an error; with None it is not looked at, and each row counts.
+    cases : array-like of shape (n_samples,), default=None
+        What the column `case` calls the rows of y, such as ``y.index``. With None it holds the
+        positions 0, 1, ..., n_samples - 1.
+    kind : {"labels", "scores"}, default="labels"
+        Whether answers are labels (right costs 0, wrong 2) or scores h (the loss is [1 - y h]_+).
+    shrinkage : float or "auto", default=1
+        The strength k; 0 is none. "auto" estimates it in each class by empirical Bayes, as the
+        variance of the answers to one case over the variance between cases; it is 1 where nobody's
+        second answers allow an estimate, and everybody gets the average where cases differ no
+        more than chance makes them.
+    classes : pair of labels, default=None
+        The (negative, positive) class, where y need not hold both.
+    human_bound : float, default=None
+        Scores beyond it are an error; for ``kind="scores"`` only.
+
+    Returns
+    -------
+    loss : ndarray of shape (n_samples,)
+        One non-negative number a case. A case that nobody read gets the average of its class, and
+        a warning says how many there are.
+
+    Examples
+    --------
+    >>> from deferlearn.humans import loss_from_table
+    >>> table = {
+    ...     "case": [0, 0, 1, 2, 2],
+    ...     "reader": ["Ann", "Bob", "Ann", "Ann", "Bob"],
+    ...     "answer": ["sick", "well", "sick", "well", "well"],
+    ... }
+    >>> loss_from_table(table, ["sick", "sick", "well"], shrinkage=0)
+    array([1., 0., 0.])
+    >>> loss_from_table(table, ["sick", "sick", "well"])  # towards 0.5, the average of "sick"
+    array([0.83333333, 0.25      , 0.        ])
+    """
+    if kind not in KINDS:
+        raise ValueError(f"kind={kind!r} is not known; use one of {KINDS}")
+    truth = as_array(y)
+    names = np.arange(len(truth)) if cases is None else as_array(cases)
+    if names.shape != truth.shape:
+        raise ValueError(
+            f"cases has {len(names)} entries and y has {len(truth)}: give one a sample"
+        )
+    rows, readers, answers = _read(table, names, case, reader, answer)
+    if reader is not None:
+        _refuse_repeats(rows, readers, names)
+    matrix = _spread(len(truth), rows, _places(rows), answers)
+    if kind == "scores":
+        return loss_from_scores(matrix, truth, human_bound, classes=classes, shrinkage=shrinkage)
+    return loss_from_labels(matrix, truth, classes=classes, shrinkage=shrinkage)
+
+
+def answers_from_table(
+    table: Any,
+    cases: ArrayLike | int,
+    *,
+    case: str = "case",
+    reader: str = "reader",
+    answer: str = "answer",
+) -> tuple[Labels, list[Any]]:
+    """Long table of answers made wide: a row for each case, a column for each reader.
+
+    This is the shape that ``fit(X, y, human_labels=...)`` and `majority_labels` take.
+
+    Parameters
+    ----------
+    table : DataFrame, dict of columns or structured array
+        One row an answer, as in `loss_from_table`.
+    cases : array-like of shape (n_samples,) or int
+        What the column `case` calls the cases, in the order wanted; a number n stands for
+        0, 1, ..., n - 1.
+    case, reader, answer : str, default="case", "reader", "answer"
+        Names of the columns.
+
+    Returns
+    -------
+    answers : ndarray of shape (n_samples, n_readers)
+        None where a reader gave no answer; numbers come as floats with NaN there.
+    readers : list
+        Names of the columns, in the order in which they first appear in the table.
+
+    Examples
+    --------
+    >>> from deferlearn.humans import answers_from_table
+    >>> table = {
+    ...     "image": ["b", "a", "b"],
+    ...     "doctor": ["Ann", "Bob", "Bob"],
+    ...     "grade": [1, -1, -1],
+    ... }
+    >>> answers_from_table(table, ["a", "b"], case="image", reader="doctor", answer="grade")
+    (array([[nan, -1.],
+           [ 1., -1.]]), ['Ann', 'Bob'])
+    """
+    names = np.arange(cases) if isinstance(cases, int | np.integer) else as_array(cases)
+    rows, readers, answers = _read(table, names, case, reader, answer)
+    _refuse_repeats(rows, readers, names)
+    columns: dict[Any, int] = {}
+    places = np.array([columns.setdefault(name, len(columns)) for name in readers], dtype=np.intp)
+    return _spread(len(names), rows, places, answers), list(columns)
+
+
+def _read(
+    table: Any, names: Labels, case: str, reader: str | None, answer: str
+) -> tuple[NDArray[np.intp], list[Any], Labels]:
+    """Row of y, reader and answer of each answer that was given."""
+    columns = {name: _column(table, name) for name in (case, reader, answer) if name is not None}
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"the columns have different lengths: {lengths}")
+    position = {name: row for row, name in enumerate(names.tolist())}
+    if len(position) != len(names):
+        raise ValueError("cases must be different from each other: some name occurs twice")
+    if find_missing(columns[case]).any():
+        row = np.flatnonzero(find_missing(columns[case]))[0]
+        raise ValueError(f"row {row} of the table names no case in the column {case!r}")
+    called = columns[case].tolist()
+    strangers = list(dict.fromkeys(name for name in called if name not in position))
+    if strangers:
+        raise ValueError(
+            f"the table has answers to {len(strangers)} cases that are not among those of y, such "
+            f"as {strangers[0]!r}: leave them out, or name the rows of y by cases="
+        )
+    given = ~find_missing(columns[answer])
+    rows = np.array([position[name] for name in called], dtype=np.intp)[given]
+    readers = [] if reader is None else as_objects(columns[reader])[given].tolist()
+    return rows, readers, columns[answer][given]
+
+
+def _column(table: Any, name: str) -> Labels:
+    if isinstance(table, np.ndarray):
+        known = table.dtype.names
+    elif hasattr(table, "columns"):
+        known = list(table.columns)
+    else:
+        known = list(table) if hasattr(table, "keys") else None
+    if known is None:
+        raise ValueError(
+            "table must be a DataFrame, a dict of columns or a structured array, got "
+            f"{type(table).__name__}"
+        )
+    if name not in known:
+        raise ValueError(f"the table has no column {name!r}, only {', '.join(map(repr, known))}")
+    column = as_array(table[name])
+    if column.ndim != 1:
+        raise ValueError(f"the column {name!r} must have one dimension, got {column.shape}")
+    return column
+
+
+def _refuse_repeats(rows: NDArray[np.intp], readers: list[Any], names: Labels) -> None:
+    seen = set()
+    for pair in zip(rows.tolist(), readers, strict=True):
+        if pair in seen:
+            raise ValueError(
+                f"reader {pair[1]!r} answered case {names.tolist()[pair[0]]!r} more than once: keep "
+                "one answer, or give each reading a reader's name of its own"
+            )
+        seen.add(pair)
+
+
+def _places(rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    """How many answers to the same case come before each: a column for it, as few as needed."""
+    order = np.argsort(rows, kind="stable")
+    starts = np.searchsorted(rows[order], rows[order])
+    places = np.empty(len(rows), dtype=np.intp)
+    places[order] = np.arange(len(rows)) - starts
+    return places
+
+
+def _spread(
+    n_samples: int, rows: NDArray[np.intp], places: NDArray[np.intp], answers: Labels
+) -> Labels:
+    """Answers in a matrix with gaps; at least one column, so that it has the shape of answers."""
+    shape = (n_samples, max(1, int(places.max(initial=0)) + 1))
+    entries = as_array(answers.tolist())
+    numeric = entries.dtype.kind in "biuf"
+    matrix = np.full(shape, np.nan if numeric else None, dtype=float if numeric else object)
+    matrix[rows, places] = entries
+    return matrix
