@@ -13,12 +13,15 @@ from deferlearn.datasets._retina import (
     fetch_stare,
     published_split,
 )
+from deferlearn.datasets._simulated import load_breast_cancer, load_digits_parity
 
 __all__ = [
     "fetch_aptos",
     "fetch_messidor",
     "fetch_stare",
     "get_data_home",
+    "load_breast_cancer",
+    "load_digits_parity",
     "load_lidc",
     "make_linear",
     "make_quadratic",

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from deferlearn.datasets._bunch import deliver
+from deferlearn.humans import loss_from_scores
 
 READERS = 4
 
@@ -118,7 +119,7 @@ def load_lidc(
             target=target,
             human_labels=np.where(human > CUT, 1, -1)[kept],
             human_scores=scores,
-            human_loss=np.maximum(0.0, 1.0 - target * scores),
+            human_loss=loss_from_scores(scores, target),
             groups=table["patient"][kept, 0].astype(np.int64),
             ratings=ratings[kept],
             nodules=np.flatnonzero(kept),
