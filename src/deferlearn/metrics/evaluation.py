@@ -1,0 +1,145 @@
+"""From an estimator to its team's metric: find who defers, call the metric with what it asks for."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.pipeline import Pipeline
+
+from deferlearn.metrics.team import (
+    team_cost,
+    team_error,
+    team_f1,
+    team_sensitivity,
+    team_specificity,
+)
+
+Metric = Callable[..., float]
+
+# Name -> function and whether larger is better.
+METRICS: dict[str, tuple[Metric, bool]] = {
+    "error": (team_error, False),
+    "f1": (team_f1, True),
+    "sensitivity": (team_sensitivity, True),
+    "specificity": (team_specificity, True),
+    "cost": (team_cost, False),
+}
+
+
+def find_metric(metric: str | Metric) -> tuple[Metric, bool]:
+    """Look up a metric by its name; a function is taken as it is.
+
+    Parameters
+    ----------
+    metric : {"error", "f1", "sensitivity", "specificity", "cost"} or callable
+        A callable has the arguments (y_true, y_pred) and, if it wants to know, `deferred`.
+
+    Returns
+    -------
+    function : callable
+        The metric.
+    greater_is_better : bool
+        False for "error" and "cost", True for all others.
+
+    Examples
+    --------
+    >>> from deferlearn.metrics import find_metric
+    >>> find_metric("error")[1]
+    False
+    """
+    if callable(metric):
+        return metric, True
+    if not isinstance(metric, str) or metric not in METRICS:
+        names = ", ".join(repr(name) for name in METRICS)
+        raise ValueError(f"metric={metric!r} is not known; use {names} or a function")
+    return METRICS[metric]
+
+
+def evaluate_team(
+    metric: Metric,
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    deferred: Callable[[], ArrayLike],
+    classes: ArrayLike | None = None,
+    **options: Any,
+) -> float:
+    """Call a metric with what it asks for.
+
+    Parameters
+    ----------
+    metric : callable
+        Called with y_true, y_pred and, where its signature has them, `deferred` and `pos_label`.
+    y_true, y_pred : array-like of shape (n_samples,)
+        True labels and the team's answers.
+    deferred : callable
+        Gives the mask of the deferred cases; called only if the metric asks for it.
+    classes : array-like of two labels, default=None
+        The estimator's classes, of which the second is the positive one unless `options` or the
+        metric itself say otherwise: the labels in a small test set need not tell.
+    **options
+        Passed on to the metric.
+
+    Returns
+    -------
+    value : float
+        What the metric returned.
+
+    Examples
+    --------
+    >>> from deferlearn.metrics import evaluate_team, team_error
+    >>> evaluate_team(team_error, [1, -1], [1, 1], deferred=lambda: [True, False])
+    0.5
+    """
+    parameters = inspect.signature(metric).parameters
+    if "deferred" in parameters:
+        options["deferred"] = deferred()
+    if classes is not None and "pos_label" in parameters and options.get("pos_label") is None:
+        bound = parameters["pos_label"].default  # a functools.partial may have set it
+        if bound is None:
+            options["pos_label"] = np.asarray(classes)[-1]
+    return float(metric(y_true, y_pred, **options))
+
+
+def find_member(estimator: Any, X: Any) -> tuple[Any, Any]:
+    """Find the estimator that knows `predict_assisted`, and its input.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+        It is returned itself if it has `predict_assisted`. A pipeline's last step is taken with X
+        transformed by the steps before, a search's `best_estimator_` with X as it is.
+    X : array-like
+        Input of `estimator`.
+
+    Returns
+    -------
+    member : estimator
+        With `predict_assisted`.
+    X : array-like
+        Its input.
+
+    Examples
+    --------
+    >>> from deferlearn.metrics import find_member
+    >>> find_member("no estimator", [[0.0]])
+    Traceback (most recent call last):
+    TypeError: a team needs an estimator with predict_assisted, such as AssistedSVC; str has none...
+    """
+    member = estimator
+    while not hasattr(member, "predict_assisted"):
+        if isinstance(member, Pipeline) and len(member.steps):
+            if len(member.steps) > 1:
+                X = member[:-1].transform(X)
+            member = member[-1]
+        elif hasattr(member, "best_estimator_"):
+            member = member.best_estimator_
+        else:
+            raise TypeError(
+                "a team needs an estimator with predict_assisted, such as AssistedSVC; "
+                f"{type(member).__name__} has none"
+            )
+    return member, X

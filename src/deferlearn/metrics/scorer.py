@@ -1,0 +1,150 @@
+"""The team's metrics as scorers for scikit-learn's model selection."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+from sklearn.utils.metadata_routing import UNUSED
+
+from deferlearn.metrics.evaluation import Metric, evaluate_team, find_member, find_metric
+
+
+class TeamScorer(BaseEstimator):
+    """Scorer of machine and human together; made by `make_team_scorer`, which explains it.
+
+    Parameters
+    ----------
+    metric : str or callable
+        As in `make_team_scorer`.
+    top : bool, default=False
+        As in `make_team_scorer`.
+    greater_is_better : bool or None, default=None
+        As in `make_team_scorer`.
+    options : dict or None, default=None
+        Passed on to the metric.
+    """
+
+    # So that GridSearchCV and the like hand over the human's answers without being told.
+    __metadata_request__score = {"human_labels": True, "estimator": UNUSED}  # noqa: RUF012
+
+    def __init__(
+        self,
+        metric: str | Metric = "error",
+        top: bool = False,
+        greater_is_better: bool | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> None:
+        self.metric = metric
+        self.top = top
+        self.greater_is_better = greater_is_better
+        self.options = options
+
+    def __call__(self, estimator: Any, X: Any, y: ArrayLike, human_labels: Any = None) -> float:
+        """Score a fitted estimator, as `score` does."""
+        return self.score(estimator, X, y, human_labels=human_labels)
+
+    def score(self, estimator: Any, X: Any, y: ArrayLike, human_labels: Any = None) -> float:
+        """Score a fitted estimator together with its human.
+
+        Parameters
+        ----------
+        estimator : estimator with `predict_assisted`, or a Pipeline or search around one
+            Fitted.
+        X : array-like of shape (n_samples, n_features)
+            Cases.
+        y : array-like of shape (n_samples,)
+            True labels.
+        human_labels : array-like of shape (n_samples,) or (n_samples, n_readers)
+            The humans' answers to these cases.
+
+        Returns
+        -------
+        score : float
+            Larger is better: error and cost come with a minus sign.
+        """
+        if human_labels is None:
+            raise ValueError(
+                "the score of a team needs the human's answers, and human_labels did not arrive. "
+                "Inside GridSearchCV, cross_validate and the like metadata routing must be on: call "
+                "sklearn.set_config(enable_metadata_routing=True) first, and give human_labels to "
+                "the search's fit or in cross_validate's params. Without routing, call the scorer "
+                "itself: scorer(estimator, X, y, human_labels=...)"
+            )
+        function, better = find_metric(self.metric)
+        if self.greater_is_better is not None:
+            better = self.greater_is_better
+        member, X = find_member(estimator, X)
+        y_pred = member.predict_assisted(X, human_labels, top=self.top)
+        value = evaluate_team(
+            function,
+            y,
+            y_pred,
+            lambda: member.defer_top(X) if self.top else member.defer(X),
+            getattr(member, "classes_", None),
+            **(self.options or {}),
+        )
+        return value if better else -value
+
+
+def make_team_scorer(
+    metric: str | Metric = "error",
+    *,
+    top: bool = False,
+    greater_is_better: bool | None = None,
+    **options: Any,
+) -> TeamScorer:
+    """Make a scorer that judges machine and human together, for GridSearchCV and its kin.
+
+    It asks the estimator for `predict_assisted` with the human's answers, which reach it by
+    scikit-learn's metadata routing under the name `human_labels`; it requests them itself. Routing
+    must be on (``sklearn.set_config(enable_metadata_routing=True)``), otherwise the scorer says so.
+    It works with a plain `~sklearn.pipeline.Pipeline` whose last step has `predict_assisted`, too.
+
+    An estimator that is fitted on `human_scores` or `human_loss` needs `human_labels` for the score
+    only: ``AssistedSVC().set_fit_request(human_labels=False, human_loss=True)``.
+
+    Parameters
+    ----------
+    metric : {"error", "f1", "sensitivity", "specificity", "cost"} or callable, default="error"
+        A callable is called with (y_true, y_pred); where it has parameters named `deferred` or
+        `pos_label` it gets the mask of the deferred cases and the estimator's second class.
+    top : bool, default=False
+        False: cases are deferred one at a time (`defer`). True: the paper's batch rule, the top
+        cases of the test set (`defer_top`).
+    greater_is_better : bool, default=None
+        With False the value gets a minus sign, as in scikit-learn's ``neg_*`` scorers. None knows the
+        named metrics and takes callables as they are.
+    **options
+        Passed on to the metric, such as ``pos_label="sick"`` or, for "cost", ``false_negative=5``,
+        ``human_time=0.1``.
+
+    Returns
+    -------
+    scorer : TeamScorer
+        Callable with (estimator, X, y, human_labels=...).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from deferlearn.metrics import make_team_scorer
+    >>> class Coin:
+    ...     def predict_assisted(self, X, human_labels, top=False):
+    ...         return np.where(np.arange(len(X)) < 2, human_labels, -1)
+    ...     def defer(self, X):
+    ...         return np.arange(len(X)) < 2
+    >>> X, y, human = np.zeros((4, 1)), [1, -1, 1, -1], [1, 1, 1, 1]
+    >>> make_team_scorer("error")(Coin(), X, y, human_labels=human)
+    -0.5
+    >>> make_team_scorer("cost", human_time=0.1)(Coin(), X, y, human_labels=human)
+    -0.55
+    """
+    function, _ = find_metric(metric)
+    known = inspect.signature(function).parameters
+    takes_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in known.values())
+    unknown = [name for name in options if name not in known]
+    if unknown and not takes_any:
+        raise TypeError(f"the metric {metric!r} has no option {unknown[0]!r}")
+    return TeamScorer(metric, top, greater_is_better, options or None)

@@ -1,0 +1,197 @@
+"""The metrics as plain functions of labels, answers and, for the cost, the deferred cases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from deferlearn.metrics._counts import check_deferred, check_pair, count, ratio
+
+
+def team_error(y_true: ArrayLike, y_pred: ArrayLike) -> float:
+    """Share of wrong answers.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True labels.
+    y_pred : array-like of shape (n_samples,)
+        The team's answers, as `predict_assisted` gives them.
+
+    Returns
+    -------
+    error : float
+        Between 0 and 1; smaller is better.
+
+    Examples
+    --------
+    >>> from deferlearn.metrics import team_error
+    >>> team_error([1, 1, -1, -1], [1, -1, -1, -1])
+    0.25
+    """
+    truth, answer = check_pair(y_true, y_pred)
+    return float(np.mean(truth != answer))
+
+
+def team_f1(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    pos_label: Any = None,
+    zero_division: str | float = "warn",
+) -> float:
+    """F1 score on the positive class: found and rightly so, ``2 TP / (2 TP + FP + FN)``.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True labels.
+    y_pred : array-like of shape (n_samples,)
+        The team's answers.
+    pos_label : label, default=None
+        The positive class; with None the larger one of the two labels.
+    zero_division : "warn" or float, default="warn"
+        Value where nothing is positive, in truth or answers; "warn" is 0 with a warning.
+
+    Returns
+    -------
+    f1 : float
+        Between 0 and 1; larger is better.
+
+    Examples
+    --------
+    >>> from deferlearn.metrics import team_f1
+    >>> team_f1(["sick", "sick", "well"], ["sick", "well", "well"], pos_label="sick")
+    0.6666666666666666
+    """
+    tp, fp, fn, _ = count(y_true, y_pred, pos_label)
+    return ratio(2 * tp, 2 * tp + fp + fn, "F1", "positive labels or answers", zero_division)
+
+
+def team_sensitivity(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    pos_label: Any = None,
+    zero_division: str | float = "warn",
+) -> float:
+    """Share of the positive cases that are found (recall).
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True labels.
+    y_pred : array-like of shape (n_samples,)
+        The team's answers.
+    pos_label : label, default=None
+        The positive class; with None the larger one of the two labels.
+    zero_division : "warn" or float, default="warn"
+        Value where no case is positive; "warn" is 0 with a warning.
+
+    Returns
+    -------
+    sensitivity : float
+        Between 0 and 1; larger is better.
+
+    Examples
+    --------
+    >>> from deferlearn.metrics import team_sensitivity
+    >>> team_sensitivity([1, 1, -1, -1], [1, -1, -1, -1])
+    0.5
+    """
+    tp, _, fn, _ = count(y_true, y_pred, pos_label)
+    return ratio(tp, tp + fn, "sensitivity", "positive cases", zero_division)
+
+
+def team_specificity(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    pos_label: Any = None,
+    zero_division: str | float = "warn",
+) -> float:
+    """Share of the negative cases that are left in peace.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True labels.
+    y_pred : array-like of shape (n_samples,)
+        The team's answers.
+    pos_label : label, default=None
+        The positive class; with None the larger one of the two labels.
+    zero_division : "warn" or float, default="warn"
+        Value where no case is negative; "warn" is 0 with a warning.
+
+    Returns
+    -------
+    specificity : float
+        Between 0 and 1; larger is better.
+
+    Examples
+    --------
+    >>> from deferlearn.metrics import team_specificity
+    >>> team_specificity([1, 1, -1, -1], [1, -1, -1, -1])
+    1.0
+    """
+    _, fp, _, tn = count(y_true, y_pred, pos_label)
+    return ratio(tn, tn + fp, "specificity", "negative cases", zero_division)
+
+
+def team_cost(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    deferred: ArrayLike | None = None,
+    *,
+    false_positive: float = 1.0,
+    false_negative: float = 1.0,
+    human_time: float = 0.0,
+    pos_label: Any = None,
+) -> float:
+    """Average price of a case: of false alarms, of missed cases, and of the human's time.
+
+    ``(false_positive FP + false_negative FN + human_time * deferred cases) / n_samples``.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        True labels.
+    y_pred : array-like of shape (n_samples,)
+        The team's answers.
+    deferred : array-like of bool of shape (n_samples,), default=None
+        Which cases the human took; needed if `human_time` is not 0.
+    false_positive, false_negative : float, default=1
+        Price of an error of either kind.
+    human_time : float, default=0
+        Price of a case that the human takes.
+    pos_label : label, default=None
+        The positive class; with None the larger one of the two labels.
+
+    Returns
+    -------
+    cost : float
+        Smaller is better. With the default prices it is the error.
+
+    Examples
+    --------
+    >>> from deferlearn.metrics import team_cost
+    >>> y_true, y_pred, deferred = [1, 1, -1, -1], [1, -1, 1, -1], [True, False, False, False]
+    >>> team_cost(y_true, y_pred, deferred, false_negative=5, human_time=0.4)
+    1.6
+    """
+    prices = {
+        "false_positive": false_positive,
+        "false_negative": false_negative,
+        "human_time": human_time,
+    }
+    for name, price in prices.items():
+        if not 0 <= price < np.inf:
+            raise ValueError(f"{name} is a price: give a number >= 0, got {price!r}")
+    _, fp, fn, _ = count(y_true, y_pred, pos_label)
+    n_samples = len(np.asarray(y_true))
+    cost = false_positive * fp + false_negative * fn
+    if human_time:
+        cost += human_time * check_deferred(deferred, n_samples).sum()
+    return float(cost / n_samples)
