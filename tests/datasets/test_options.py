@@ -1,0 +1,116 @@
+"""Every loader and fetcher hands its data over in the same forms."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.utils import Bunch
+
+from deferlearn import datasets
+from deferlearn.datasets._bunch import rows_as_groups
+
+SHIPPED = ["load_lidc", "load_breast_cancer", "load_digits_parity"]
+FETCHED = ["fetch_messidor", "fetch_stare", "fetch_aptos"]
+
+
+@pytest.fixture(params=SHIPPED + FETCHED)
+def load(request):
+    if request.param in FETCHED:
+        request.getfixturevalue("authors_data")  # skips without them
+    return getattr(datasets, request.param)
+
+
+def test_no_data_set_is_forgotten():
+    public = [name for name in datasets.__all__ if name.startswith(("load_", "fetch_"))]
+    assert sorted(public) == sorted(SHIPPED + FETCHED)
+    for name in public:
+        options = inspect.signature(getattr(datasets, name)).parameters
+        assert list(options)[-3:] == ["return_X_y", "return_X_y_human", "as_frame"]
+        assert all(option.kind is option.KEYWORD_ONLY for option in options.values())
+
+
+def test_bunch(load):
+    bunch = load()
+    assert isinstance(bunch, Bunch)
+    n = len(bunch.target)
+    assert bunch.data.shape == (n, len(bunch.feature_names))
+    assert bunch.data.dtype == np.float64
+    assert np.isfinite(bunch.data).all()
+    for name in ("target", "human_labels"):
+        assert bunch[name].dtype == np.int64
+        assert set(bunch[name]) == {-1, 1}
+    for name in ("target", "human_labels", "human_scores", "human_loss", "groups"):
+        assert bunch[name].shape == (n,)
+    assert np.abs(bunch.human_scores).max() <= 1
+    assert bunch.human_loss.min() >= 0
+    assert bunch.groups.dtype.kind == "i"
+    assert len(bunch.target_names) == 2
+    assert bunch.frame is None
+    for name in ("data", "target", "groups", "human_labels", "human_scores", "human_loss"):
+        assert name in bunch.DESCR.lower()
+
+
+def test_tuples(load):
+    bunch = load()
+    X, y = load(return_X_y=True)
+    np.testing.assert_array_equal(X, bunch.data)
+    np.testing.assert_array_equal(y, bunch.target)
+    X, y, human = load(return_X_y_human=True)
+    np.testing.assert_array_equal(X, bunch.data)
+    np.testing.assert_array_equal(y, bunch.target)
+    np.testing.assert_array_equal(human, bunch.human_labels)
+    with pytest.raises(ValueError, match="exclude each other"):
+        load(return_X_y=True, return_X_y_human=True)
+
+
+def test_frames(load):
+    pd = pytest.importorskip("pandas")
+    bunch, framed = load(), load(as_frame=True)
+    assert isinstance(framed.data, pd.DataFrame)
+    assert list(framed.data.columns) == bunch.feature_names
+    for name, value in bunch.items():
+        if isinstance(value, np.ndarray):
+            assert isinstance(framed[name], pd.DataFrame | pd.Series)
+            np.testing.assert_array_equal(framed[name].to_numpy(), value)
+            if value.ndim == 1:
+                assert framed[name].name == name
+                np.testing.assert_array_equal(framed.frame[name], value)
+    assert list(framed.frame.columns[: len(bunch.feature_names)]) == bunch.feature_names
+    assert framed.frame.columns.is_unique
+    assert not framed.frame.isna().to_numpy().any()
+    X, y, human = load(return_X_y_human=True, as_frame=True)
+    pd.testing.assert_frame_equal(X, framed.data)
+    pd.testing.assert_series_equal(y, framed.target)
+    pd.testing.assert_series_equal(human, framed.human_labels)
+    assert framed.DESCR == bunch.DESCR
+
+
+def test_frames_without_pandas_say_what_to_install():
+    code = (
+        "import sys; sys.modules['pandas'] = None\n"
+        "from deferlearn.datasets import load_lidc\n"
+        "load_lidc()\n"
+        "load_lidc(as_frame=True)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1
+    assert "as_frame=True needs pandas: pip install pandas" in done.stderr
+
+
+def test_equal_rows_are_one_group_numbered_as_they_appear():
+    rows = np.array([[2.0, 1.0], [1.0, 1.0], [2.0, 1.0], [0.0, 5.0], [1.0, 1.0]])
+    assert rows_as_groups(rows).tolist() == [0, 1, 0, 2, 1]
+    assert rows_as_groups(np.empty((0, 3))).tolist() == []
+
+
+def test_aptos_duplicates_share_a_group(authors_data):
+    bunch = datasets.fetch_aptos(data_home=authors_data)
+    assert len(set(bunch.groups.tolist())) == len(bunch.groups) - 4
+    assert bunch.data.shape[0] == len(bunch.groups)
+    first = {group: row for row, group in reversed(list(enumerate(bunch.groups.tolist())))}
+    for row, group in enumerate(bunch.groups.tolist()):
+        np.testing.assert_array_equal(bunch.data[row], bunch.data[first[group]])

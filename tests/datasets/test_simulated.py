@@ -1,0 +1,80 @@
+"""scikit-learn's data with experts: the data unchanged, the skill where it should be."""
+
+import numpy as np
+import pytest
+from sklearn import datasets as sklearn_datasets
+
+from deferlearn.datasets import load_breast_cancer, load_digits_parity
+from deferlearn.humans import SkilledHuman, UniformHuman
+
+BOTH = [load_breast_cancer, load_digits_parity]
+
+
+def test_breast_cancer_is_scikit_learns():
+    ours, theirs = load_breast_cancer(), sklearn_datasets.load_breast_cancer()
+    np.testing.assert_array_equal(ours.data, theirs.data)
+    malignant = theirs.target == list(theirs.target_names).index("malignant")
+    np.testing.assert_array_equal(ours.target == 1, malignant)
+    assert ours.feature_names == list(theirs.feature_names)
+    assert theirs.DESCR in ours.DESCR
+
+
+def test_digits_are_scikit_learns():
+    ours, theirs = load_digits_parity(), sklearn_datasets.load_digits()
+    np.testing.assert_array_equal(ours.data, theirs.data)
+    np.testing.assert_array_equal(ours.digits, theirs.target)
+    assert set(ours.digits[ours.target == 1]) == {0, 2, 4, 6, 8}
+    assert set(ours.digits[ours.target == -1]) == {1, 3, 5, 7, 9}
+    assert theirs.DESCR in ours.DESCR
+
+
+@pytest.mark.parametrize(
+    ("load", "size", "good", "poor"),
+    [
+        (load_breast_cancer, lambda X: X[:, 0], 0.01, 0.2),
+        (load_digits_parity, lambda X: X.sum(axis=1), 0.02, 0.3),
+    ],
+)
+def test_expert_is_good_above_the_median(load, size, good, poor):
+    bunch = load()
+    values = size(bunch.data)
+    above = values > np.median(values)
+    np.testing.assert_array_equal(bunch.human_error, np.where(above, good, poor))
+    np.testing.assert_array_equal(bunch.human_loss, 2 * bunch.human_error)
+    for part, error in [(above, good), (~above, poor)]:
+        # Draws of all kinds, so that a mistake in one place cannot hide in the noise of one draw.
+        wrong = np.mean(
+            [
+                np.mean((load(random_state=seed).human_labels != bunch.target)[part])
+                for seed in range(10)
+            ]
+        )
+        deviation = np.sqrt(error * (1 - error) / (10 * part.sum()))
+        assert wrong == pytest.approx(error, abs=4 * deviation)
+
+
+@pytest.mark.parametrize("load", BOTH)
+def test_draws_are_repeatable_and_scores_are_the_labels(load):
+    first, again, other = load(), load(), load(random_state=1)
+    np.testing.assert_array_equal(first.human_labels, again.human_labels)
+    assert (first.human_labels != other.human_labels).any()
+    np.testing.assert_array_equal(first.human_scores, first.human_labels)
+
+
+@pytest.mark.parametrize("load", BOTH)
+def test_another_expert(load):
+    bunch = load(human=SkilledHuman(0.0))
+    np.testing.assert_array_equal(bunch.human_labels, bunch.target)
+    assert not bunch.human_loss.any()
+    shown = []
+    load(human=SkilledHuman(lambda X: shown.append(X) or np.zeros(len(X))))
+    np.testing.assert_array_equal(shown[0], bunch.data)
+
+
+@pytest.mark.parametrize("load", BOTH)
+@pytest.mark.parametrize("human", [UniformHuman(0.2), 0.1, "doctor"])
+def test_no_expert(load, human):
+    with pytest.raises(
+        TypeError, match=r"human must be a deferlearn\.humans\.SkilledHuman or None"
+    ):
+        load(human=human)
