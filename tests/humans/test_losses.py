@@ -128,6 +128,7 @@ def test_frames_and_arrays_give_the_same(kind):
         ([0, 2], [0, 1], {}, "2 at row 1, which is neither of the two classes 0, 1"),
         (["a", "A"], ["a", "b"], {}, "'A' at row 1"),
         (["1", "0"], [1, 0], {}, "'1' at row 0"),
+        (np.array(["a", np.nan]), ["a", "b"], {}, "'nan' at row 1.*array of objects"),
         ([1, 0], ["1", "0"], {}, "1 at row 0"),
         ([[1, 1], [1, 7]], [1, -1], {}, "7 at row 1"),
         ([1, 2], [0, 0], {}, "found 3"),
@@ -263,6 +264,8 @@ def test_majority_against_a_count_by_hand(rows):
 def test_majority_keeps_the_type_and_refuses_silence():
     assert majority_labels([3, 1]).tolist() == [3, 1]
     assert majority_labels(np.array([[1, 0, 0]])).dtype.kind == "i"
+    assert majority_labels([[1, None]]).dtype.kind == "i"
+    assert majority_labels([[True, None]]).dtype.kind == "b"
     with pytest.raises(ValueError, match="nobody answered 2 of 3 rows, the first of them row 0"):
         majority_labels([[None, None], [1, 1], [None, None]])
     assert majority_labels([None, 1.0], default=[5, 5]).tolist() == [5, 1]

@@ -17,6 +17,9 @@ Labels = NDArray[Any]
 # Without a word from the user, these two mean themselves even where only one of them occurs.
 SIGNS = (-1, 1)
 NUMERIC = "biuf"
+# What numpy makes of a missing answer among words.
+WORDS_FOR_MISSING = ("nan", "None", "<NA>")
+WORD_HINT = ": if the answer is missing, give a list or an array of objects with None in its place"
 
 
 def as_array(values: Any) -> Labels:
@@ -30,14 +33,11 @@ def as_array(values: Any) -> Labels:
         raise ValueError(
             "rows must be of one length: mark an answer that is missing by None or NaN"
         )
-    missing = find_missing(objects)
-    if not are_numbers(objects[~missing]):
-        return objects
-    return fill_gaps(objects) if missing.any() else np.asarray(values)
+    return np.asarray(values) if are_numbers(objects) else objects
 
 
 def are_numbers(values: Labels) -> bool:
-    """Whether all entries are real numbers; words that look like numbers are not."""
+    """Whether all entries are real numbers; None and words that look like numbers are not."""
     return all(isinstance(entry, Real | np.bool_) for entry in values.flat)
 
 
@@ -149,9 +149,10 @@ def match(array: Labels, classes: tuple[Any, Any], name: str) -> Bools:
         where = np.argwhere(stray)[0]
         entry = array[tuple(where)]
         entry = entry.item() if isinstance(entry, np.generic) else entry
+        hint = WORD_HINT if entry in WORDS_FOR_MISSING else ""
         raise ValueError(
             f"{name} holds {entry!r} at row {where[0]}, which is neither of the two classes "
-            f"{shown(classes)}"
+            f"{shown(classes)}{hint}"
         )
     return is_positive
 

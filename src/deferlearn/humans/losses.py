@@ -173,7 +173,7 @@ def majority_labels(answers: ArrayLike, *, default: ArrayLike | None = None) -> 
     --------
     >>> from deferlearn.humans import majority_labels
     >>> majority_labels([[1, -1, -1], [1, -1, None], [None, -1, None]])
-    array([-1.,  1., -1.])
+    array([-1,  1, -1])
     >>> majority_labels([["sick", "well", "sick"], [None, None, None]], default=["well", "well"])
     array(['sick', 'well'], dtype='<U4')
     """
