@@ -226,6 +226,7 @@ class TwoBudgets(StubTeam):
         ({"estimator": TwoBudgets()}, "unclear"),
         ({"human_labels": HUMAN[:-1]}, "inconsistent numbers of samples"),
         ({"human_scores": HUMAN, "human_loss": HUMAN}, "at most one of"),
+        ({"human_labels": None}, "human_labels is needed"),
         ({"confidence": 1.0}, "between 0 and 1"),
     ],
 )

@@ -181,6 +181,8 @@ def automation_curve(
     teams = dict(estimator) if isinstance(estimator, Mapping) else {"": estimator}
     if not teams:
         raise ValueError("give at least one estimator")
+    if human_labels is None:
+        raise ValueError("human_labels is needed: the answers that the team gives on test cases")
     if human_scores is not None and human_loss is not None:
         raise ValueError("give at most one of human_scores and human_loss")
     if not 0 < confidence < 1:

@@ -89,7 +89,9 @@ def check_answers(answers: Any, name: str, n_samples: int | None = None) -> Labe
 
 def check_classes(classes: Any) -> tuple[Any, Any]:
     """Two different labels, the negative one first."""
-    pair = list(classes) if not isinstance(classes, str) else [classes]
+    if isinstance(classes, np.ndarray):
+        classes = classes.tolist()
+    pair = [classes] if isinstance(classes, str) else list(classes)
     if len(pair) != 2 or is_missing(pair[0]) or is_missing(pair[1]) or pair[0] == pair[1]:
         raise ValueError(f"classes must be two different labels (negative, positive), got {pair!r}")
     return pair[0], pair[1]

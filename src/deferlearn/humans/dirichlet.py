@@ -11,48 +11,20 @@ from sklearn.utils import check_random_state
 
 from deferlearn.humans._answers import Floats
 from deferlearn.humans.losses import labels_from_scores, loss_from_scores
+from deferlearn.humans.retina import (
+    APTOS_CODE,
+    APTOS_PAPER,
+    APTOS_SCORES,
+    MESSIDOR_CODE,
+    MESSIDOR_PAPER,
+    MESSIDOR_SCORES,
+    STARE_CODE,
+    STARE_GRADES,
+    STARE_PAPER,
+    STARE_SCORES,
+    Rows,
+)
 from deferlearn.humans.uniform import Seed
-
-Rows = tuple[tuple[float, ...], ...]
-
-# Row: the true grade; column: the grade answered. "paper" is the appendix, "code" the authors' own
-# program; they differ in one row each.
-MESSIDOR_PAPER: Rows = ((3, 3, 1, 1), (2, 3, 2, 1), (0.5, 0.5, 5, 4), (0.1, 0.1, 4, 6))
-MESSIDOR_CODE: Rows = ((3, 3, 1, 1), (3, 2, 2, 1), (0.5, 0.5, 5, 4), (0.1, 0.1, 4, 6))
-STARE_PAPER: Rows = (
-    (3, 3, 2, 1, 1),
-    (2, 7, 0.5, 0.5, 0.1),
-    (0.1, 0.1, 4, 3, 2),
-    (1, 2, 3, 3, 1),
-    (0.1, 0.1, 5, 5, 5),
-)
-STARE_CODE: Rows = (
-    (3, 3, 2, 1, 1),
-    (2, 7, 0.5, 0.5, 0.1),
-    (0.1, 1, 4, 3, 2),
-    (1, 2, 3, 3, 1),
-    (0.1, 0.1, 5, 5, 5),
-)
-APTOS_PAPER: Rows = (
-    (4, 2, 1, 1, 1),
-    (4, 1, 1, 0.5, 0.5),
-    (0.1, 0.1, 5, 4, 4),
-    (0.1, 0.1, 4, 5, 4),
-    (0.1, 0.1, 4, 4, 5),
-)
-APTOS_CODE: Rows = (
-    (4, 2, 1, 1, 1),
-    (4, 4, 1, 0.5, 0.5),
-    (0.1, 0.1, 5, 4, 4),
-    (0.1, 0.1, 4, 5, 4),
-    (0.1, 0.1, 4, 4, 5),
-)
-# Score h of each grade answered. The paper says only that they lie in [-1, 1].
-MESSIDOR_SCORES = (-1.0, -0.5, 0.5, 1.0)
-STARE_SCORES = (-1.0, -0.3, 0.3, 0.6, 1.0)
-APTOS_SCORES = (-1.0, -0.5, 0.3, 0.6, 1.0)
-# Stare's grades are stored as fifths; the others count from 0.
-STARE_GRADES = (0.2, 0.4, 0.6, 0.8, 1.0)
 
 # Grades such as 0.6000000000000001 are meant to be 0.6.
 SAME_GRADE = 1e-9

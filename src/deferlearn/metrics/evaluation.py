@@ -100,7 +100,7 @@ def evaluate_team(
     if classes is not None and "pos_label" in parameters and options.get("pos_label") is None:
         bound = parameters["pos_label"].default  # a functools.partial may have set it
         if bound is None:
-            options["pos_label"] = np.asarray(classes)[-1]
+            options["pos_label"] = np.asarray(classes).tolist()[-1]
     return float(metric(y_true, y_pred, **options))
 
 
