@@ -129,3 +129,11 @@ def test_failed_write_leaves_nothing_half_written(requests, tmp_path, monkeypatc
     with pytest.raises(OSError, match="disk full"):
         read_verified(FILE, tmp_path, download_if_missing=True)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_in_the_place_of_the_folder_is_named(requests, tmp_path):
+    place = tmp_path / "data"
+    place.write_bytes(b"")
+    with pytest.raises(NotADirectoryError, match=r"data is not a folder: data_home= and DEFERL"):
+        read_verified(FILE, place, download_if_missing=True)
+    assert requests.asked == []

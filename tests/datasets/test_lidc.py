@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from deferlearn.datasets import load_lidc
+from deferlearn.datasets import _lidc, load_lidc
 from deferlearn.humans import labels_from_scores
 
 READERS = range(4)
@@ -138,6 +138,22 @@ def test_unknown_reader(reader):
 def test_unknown_label_rule():
     with pytest.raises(ValueError, match="labels must be 'majority' or 'decided', got 'median'"):
         load_lidc(labels="median")
+
+
+@pytest.mark.parametrize("change", ["truncate", "alter"])
+def test_damaged_table_is_noticed(monkeypatch, change):
+    text = _lidc._read("lidc.csv")
+    made = {
+        "truncate": "\n".join(text.split("\n")[:401]) + "\n",  # whole nodules only
+        "alter": text.replace("7869.3695", "7869.3696"),
+    }[change]
+    monkeypatch.setattr(_lidc, "_read", lambda name: made)
+    _lidc._table.cache_clear()
+    try:
+        with pytest.raises(ValueError, match=r"lidc\.csv .* is damaged: expected sha256"):
+            load_lidc()
+    finally:
+        _lidc._table.cache_clear()
 
 
 def test_loads_in_under_a_second_without_network():

@@ -1,12 +1,16 @@
 import hashlib
+import io
+import os
 import pickle
 from dataclasses import replace
+from urllib.error import URLError
 
 import numpy as np
 import pytest
 from sklearn.utils import Bunch
 
 from deferlearn.datasets import (
+    _files,
     _retina,
     fetch_aptos,
     fetch_messidor,
@@ -141,6 +145,62 @@ def test_missing_field_is_named(fetch_made, key):
     del content[key]
     with pytest.raises(ValueError, match=f"right shape at .*{key}"):
         fetch_made(content)
+
+
+class Trap:
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.folder),)
+
+
+def test_pickle_that_imports_something_is_refused_and_does_not_run(fetch_made, tmp_path):
+    # Even with the right checksum: that one may come from whoever changed the file.
+    trap = tmp_path / "trap"
+    with pytest.raises(ValueError, match=r"the name \w+\.mkdir is not allowed"):
+        fetch_made(contents() | {"X": Trap(trap)})
+    assert not trap.exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["made.pkl"]
+
+
+@pytest.fixture(params=[fetch_messidor, fetch_stare, fetch_aptos], ids=IDS)
+def fetch(request):
+    return request.param
+
+
+def test_truncated_copy_is_an_error_and_stays(fetch, authors_data, tmp_path, monkeypatch):
+    monkeypatch.setattr(_files, "urlopen", unreachable)
+    name = fetch.__name__.removeprefix("fetch_").capitalize()
+    path = tmp_path / f"data_dict_{name}.pkl"
+    content = (authors_data / path.name).read_bytes()[:-1]
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="is not the file it should be: expected sha256"):
+        fetch(data_home=tmp_path)
+    assert path.read_bytes() == content
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def unreachable(url, timeout):
+    raise URLError("no network")
+
+
+def test_neither_network_nor_copy(fetch, tmp_path, monkeypatch):
+    monkeypatch.setattr(_files, "urlopen", unreachable)
+    with pytest.raises(
+        OSError, match=r"could not be downloaded from https:.*no network.*data_home="
+    ):
+        fetch(data_home=tmp_path / "new")
+    with pytest.raises(FileNotFoundError, match="download_if_missing is False: put data_dict_"):
+        fetch(data_home=tmp_path / "new", download_if_missing=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_wrong_download_leaves_nothing(fetch, tmp_path, monkeypatch):
+    monkeypatch.setattr(_files, "urlopen", lambda url, timeout: io.BytesIO(b"<html>sign in</html>"))
+    with pytest.raises(ValueError, match="nothing was stored"):
+        fetch(data_home=tmp_path / "new")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_not_a_pickle_at_all(fetch_made):

@@ -82,6 +82,10 @@ def read_verified(file: RemoteFile, folder: Path, *, download_if_missing: bool) 
                 f"there is no file {file.name} in {folder}, and download_if_missing is False: "
                 f"{_advice(file)}"
             ) from None
+    except NotADirectoryError:
+        raise NotADirectoryError(
+            f"{folder} is not a folder: data_home= and {DATA_VARIABLE} name folders"
+        ) from None
     else:
         _check_sha256(file, content, str(path), "delete it to have it downloaded again")
         return content

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from functools import cache
 from importlib.resources import files
 from itertools import combinations
@@ -15,6 +16,9 @@ from deferlearn.datasets._bunch import deliver
 from deferlearn.humans import loss_from_scores
 
 READERS = 4
+
+# Of the table's text, with "\n" at the end of lines, however they are stored.
+TABLE_SHA256 = "32524c8a5cf30aeafb7d1d4d644a006ec1a44aaf561a52fba328111882990443"
 
 # Ratings above it mean "malignant"; 3 is "indeterminate".
 CUT = 3
@@ -159,7 +163,14 @@ def _features(table: dict[str, Matrix], others: list[int]) -> Matrix:
 @cache
 def _table() -> dict[str, Matrix]:
     """Columns of the shipped table, each with a row for a nodule and a column for a reader."""
-    header, *lines = _read("lidc.csv").splitlines()
+    text = _read("lidc.csv")
+    found = hashlib.sha256(text.encode()).hexdigest()
+    if found != TABLE_SHA256:
+        raise ValueError(
+            "the table lidc.csv that belongs to this package is damaged: expected sha256 "
+            f"{TABLE_SHA256}, found {found}; install deferlearn again"
+        )
+    header, *lines = text.splitlines()
     values = np.loadtxt(lines, delimiter=",")
     columns = values.T.reshape(values.shape[1], -1, READERS)
     # They are shared by all calls: whoever changed one would change the data of the next.
