@@ -150,7 +150,7 @@ def test_one_class_alone():
     assert loss_from_labels([0, 0], [0, 0], classes=(0, 1)).tolist() == [0, 0]
     assert loss_from_scores([0.5], ["b"], classes=("a", "b")).tolist() == [0.5]
     assert loss_from_scores([0.5], ["b"], classes=np.array(["a", "b"])).tolist() == [0.5]
-    with pytest.raises(ValueError, match="neither of the two classes 3, 4$"):
+    with pytest.raises(ValueError, match=r"neither of the two classes 3, 4$"):
         loss_from_labels([5], [3], classes=np.array([3, 4]))
     assert loss_from_scores([0.5], ["b"], classes=("b", "a")).tolist() == [1.5]
 
