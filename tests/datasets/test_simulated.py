@@ -3,6 +3,10 @@
 import numpy as np
 import pytest
 from sklearn import datasets as sklearn_datasets
+from sklearn.model_selection import cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 
 from deferlearn.datasets import load_breast_cancer, load_digits_parity
 from deferlearn.humans import SkilledHuman, UniformHuman
@@ -51,6 +55,22 @@ def test_expert_is_good_above_the_median(load, size, good, poor):
         )
         deviation = np.sqrt(error * (1 - error) / (10 * part.sum()))
         assert wrong == pytest.approx(error, abs=4 * deviation)
+
+
+@pytest.mark.parametrize(
+    ("load", "error"), [(load_breast_cancer, 0.02), (load_digits_parity, 0.10)]
+)
+def test_machine_errs_as_the_docstring_says_and_less_than_the_expert(load, error):
+    bunch = load()
+    machine = make_pipeline(StandardScaler(), SVC(kernel="linear", C=0.1))
+    wrong = cross_val_predict(machine, bunch.data, bunch.target, cv=10) != bunch.target
+    assert wrong.mean() == pytest.approx(error, abs=0.005)
+    assert np.mean(bunch.human_labels != bunch.target) > wrong.mean()
+    # Where the expert is good, the machine has errors to mend.
+    good = bunch.human_error < 0.1
+    assert wrong[good].mean() > bunch.human_error[good].max()
+    if load is load_breast_cancer:
+        assert wrong[good].mean() > 2 * wrong[~good].mean()
 
 
 @pytest.mark.parametrize("load", BOTH)
