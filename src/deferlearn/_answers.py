@@ -1,0 +1,157 @@
+"""The human as `fit` and `predict_assisted` are told of them: losses for the one, labels for the other."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deferlearn.humans import loss_from_labels, loss_from_scores, majority_labels
+from deferlearn.humans._answers import as_array, check_answers, fill_gaps, find_missing
+from deferlearn.humans._averages import average_answers
+
+Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+Answers = ArrayLike | Callable[[NDArray[np.int64]], ArrayLike]
+
+
+def losses_of(
+    signs: Array,
+    classes: NDArray[Any],
+    *,
+    human_loss: Any = None,
+    human_scores: Any = None,
+    human_labels: Any = None,
+    human_bound: float | None = None,
+) -> Array:
+    """One human loss a sample from whichever of the three was given; none means always right."""
+    given = {
+        name: value
+        for name, value in (
+            ("human_loss", human_loss),
+            ("human_scores", human_scores),
+            ("human_labels", human_labels),
+        )
+        if value is not None
+    }
+    if len(given) > 1:
+        raise ValueError(
+            f"{' and '.join(given)} were given; they describe the same human, so give one of them."
+        )
+    if not given:
+        return np.zeros(len(signs))
+    ((name, value),) = given.items()
+    table = as_array(value)
+    _check_length(table, name, len(signs), "y has")
+    if name == "human_loss":
+        return _complete_losses(table, signs, classes)
+    # `fit` has checked y: from here on it is -1 and +1 in floats, and whole numbers are labels.
+    y = signs.astype(np.int64)
+    if name == "human_scores":
+        loss = loss_from_scores(table, y, human_bound)
+        right = check_answers(table, name) == y[:, None]
+    else:
+        pair = (classes[0], classes[1])
+        loss = loss_from_labels(table, classes[(y + 1) // 2], classes=pair)
+        right = check_answers(table, name) == classes[(y + 1) // 2][:, None]
+    _warn_if_copied(right, table, name)
+    return loss
+
+
+def _complete_losses(table: NDArray[Any], signs: Array, classes: NDArray[Any]) -> Array:
+    """Losses as given, and the average of the class where one is missing."""
+    if table.ndim != 1:
+        raise ValueError(
+            f"human_loss must hold one number a sample, got the shape {table.shape}: average the "
+            "readers' losses first, or give human_labels or human_scores."
+        )
+    try:
+        loss = fill_gaps(table)
+    except (TypeError, ValueError):
+        raise ValueError(f"human_loss must hold numbers, got {table.dtype} entries.") from None
+    read = ~np.isnan(loss)
+    bad = np.flatnonzero(read & ~((loss >= 0) & (loss < np.inf)))
+    if len(bad):
+        raise ValueError(
+            f"human_loss must be finite and not negative, got {loss[bad[0]]:g} at row {bad[0]}."
+        )
+    return average_answers(
+        loss[:, None], read[:, None], signs.astype(np.int64), (classes[0], classes[1]), 0.0
+    )
+
+
+def _warn_if_copied(right: Any, table: NDArray[Any], name: str) -> None:
+    """Warn where a reader who answered every case is never wrong."""
+    grid = check_answers(table, name)
+    missing = find_missing(grid)
+    always = [
+        column
+        for column in range(grid.shape[1])
+        if not missing[:, column].any() and bool(np.all(right[:, column]))
+    ]
+    everyone = not missing.all() and bool(np.all(right[~missing]))
+    if always or everyone:
+        which = "" if everyone else f" of reader {always[0]}"
+        warnings.warn(
+            f"{name}{which} equals y everywhere: does y come from that very reader? Then it says "
+            "nothing about how often the human errs.",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+def team_labels(
+    machine: NDArray[Any], deferred: Bools, human_labels: Answers, classes: NDArray[Any]
+) -> NDArray[Any]:
+    """The machine's answers with the human's in the deferred rows.
+
+    A function is asked once, for the positions of the deferred rows, and not at all if there are none.
+    """
+    team = machine.copy()
+    positions = np.flatnonzero(deferred)
+    if callable(human_labels):
+        if len(positions) == 0:
+            return team
+        answers = as_array(human_labels(positions))
+        _check_length(answers, "the answer of human_labels", len(positions), "it was asked for")
+    else:
+        answers = as_array(human_labels)
+        _check_length(answers, "human_labels", len(machine), "X has")
+        answers = answers[positions]
+    if len(positions) == 0:
+        return team
+    table = check_answers(answers, "human_labels")
+    nobody = find_missing(table).all(axis=1)
+    if nobody.any():
+        raise ValueError(
+            f"Row {positions[nobody][0]} is deferred, but human_labels has no answer for it (nor for "
+            f"{nobody.sum() - 1} other deferred rows): the team has none either. Ask a human, or put "
+            "the machine's predict(X) there if it may stand in."
+        )
+    said = majority_labels(table)
+    team[positions] = classes[_codes(said, classes, positions)]
+    return team
+
+
+def _codes(said: NDArray[Any], classes: NDArray[Any], positions: NDArray[np.int64]) -> Any:
+    """0 or 1 for each answer."""
+    values = said.tolist()
+    is_first = np.array([value == classes[0] for value in values], dtype=bool)
+    is_second = np.array([value == classes[1] for value in values], dtype=bool)
+    stray = np.flatnonzero(~(is_first | is_second))
+    if len(stray):
+        raise ValueError(
+            f"human_labels has {values[stray[0]]!r} at row {positions[stray[0]]}, which is neither of "
+            f"the two classes {classes.tolist()}."
+        )
+    return is_second.astype(np.int64)
+
+
+def _check_length(table: NDArray[Any], name: str, n: int, against: str) -> None:
+    if table.ndim == 0 or len(table) != n:
+        size = "no rows" if table.ndim == 0 else f"{len(table)} rows"
+        raise ValueError(f"{name} has {size}, but {against} {n}: give one row a sample.")

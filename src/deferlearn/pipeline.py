@@ -1,0 +1,169 @@
+"""Pipelines that end in an assisted estimator, with its methods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from deferlearn._answers import Answers
+
+
+def _final_has(name: str) -> Any:
+    """Whether the last step has a method; its own error says why if it has not."""
+
+    def check(self: AssistedPipeline) -> bool:
+        getattr(self._final_estimator, name)
+        return True
+
+    return check
+
+
+class AssistedPipeline(Pipeline):
+    """A scikit-learn pipeline that can also be asked who should take a case.
+
+    `sklearn.pipeline.Pipeline` passes on `predict` and its like, but not the methods that an assisted
+    estimator has beyond them. This one does: cases go through the transformers first. All else is
+    scikit-learn's, parameters included.
+
+    Examples
+    --------
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from deferlearn import AssistedSVC
+    >>> from deferlearn.datasets import make_linear
+    >>> from deferlearn.pipeline import AssistedPipeline
+    >>> X, y = make_linear(100, random_state=0)
+    >>> steps = [("scale", StandardScaler()), ("svc", AssistedSVC(budget=0.3, random_state=0))]
+    >>> team = AssistedPipeline(steps).fit(X, y)
+    >>> int(team.defer_top(X).sum())
+    30
+    >>> team.predict_assisted(X[:3], y[:3]).shape
+    (3,)
+    """
+
+    def _transformed(self, X: Any) -> Any:
+        check_is_fitted(self)
+        for _, _, transform in self._iter(with_final=False):
+            X = transform.transform(X)
+        return X
+
+    @available_if(_final_has("deferral_score"))
+    def deferral_score(self, X: Any) -> NDArray[np.float64]:
+        """How much each case belongs with a human: larger is more.
+
+        Parameters
+        ----------
+        X : array-like
+            Cases, as the first step takes them.
+
+        Returns
+        -------
+        score : ndarray of shape (n_samples,)
+        """
+        return self._final_estimator.deferral_score(self._transformed(X))
+
+    @available_if(_final_has("defer"))
+    def defer(self, X: Any) -> NDArray[np.bool_]:
+        """Whether a human should take each case, one at a time.
+
+        Parameters
+        ----------
+        X : array-like
+            Cases, as the first step takes them.
+
+        Returns
+        -------
+        deferred : ndarray of bool of shape (n_samples,)
+        """
+        return self._final_estimator.defer(self._transformed(X))
+
+    @available_if(_final_has("defer_top"))
+    def defer_top(self, X: Any, budget: float | int | None = None) -> NDArray[np.bool_]:
+        """The cases of this batch that belong most with a human, as many as the budget says.
+
+        Parameters
+        ----------
+        X : array-like
+            The batch, as the first step takes it.
+        budget : float, int or None, default=None
+            A fraction of the batch or a number of cases; None is the estimator's own budget.
+
+        Returns
+        -------
+        deferred : ndarray of bool of shape (n_samples,)
+        """
+        return self._final_estimator.defer_top(self._transformed(X), budget)
+
+    @available_if(_final_has("predict_assisted"))
+    def predict_assisted(self, X: Any, human_labels: Answers, top: bool = False) -> NDArray[Any]:
+        """The team's answer: the human's where a case is deferred, else the machine's.
+
+        Parameters
+        ----------
+        X : array-like
+            Cases, as the first step takes them.
+        human_labels : array-like or callable
+            Answers, or a function that is asked for the positions of the deferred rows.
+        top : bool, default=False
+            Whether to defer by `defer_top` instead of `defer`.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+        """
+        return self._final_estimator.predict_assisted(self._transformed(X), human_labels, top=top)
+
+    @available_if(_final_has("score_assisted"))
+    def score_assisted(
+        self, X: Any, y: ArrayLike, human_labels: Answers, top: bool = False
+    ) -> float:
+        """Accuracy of the team.
+
+        Parameters
+        ----------
+        X : array-like
+            Cases, as the first step takes them.
+        y : array-like of shape (n_samples,)
+            True labels.
+        human_labels, top
+            As in `predict_assisted`.
+
+        Returns
+        -------
+        accuracy : float
+        """
+        return self._final_estimator.score_assisted(self._transformed(X), y, human_labels, top=top)
+
+
+def make_assisted_pipeline(
+    *steps: Any, memory: Any = None, verbose: bool = False
+) -> AssistedPipeline:
+    """An `AssistedPipeline` whose steps get their names from their types.
+
+    Parameters
+    ----------
+    *steps : estimators
+        Transformers, and an assisted estimator as the last one.
+    memory : str, joblib.Memory or None, default=None
+        Where to cache fitted transformers.
+    verbose : bool, default=False
+        Whether to print the time of each step.
+
+    Returns
+    -------
+    AssistedPipeline
+
+    Examples
+    --------
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from deferlearn import AssistedSVC
+    >>> from deferlearn.pipeline import make_assisted_pipeline
+    >>> [name for name, _ in make_assisted_pipeline(StandardScaler(), AssistedSVC()).steps]
+    ['standardscaler', 'assistedsvc']
+    """
+    named = make_pipeline(*steps).steps
+    return AssistedPipeline(named, memory=memory, verbose=verbose)
