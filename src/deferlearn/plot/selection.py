@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deferlearn.plot._frame import require_matplotlib
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -109,7 +111,7 @@ class SelectionDisplay:
         decision_before: ArrayLike,
         decision_after: ArrayLike,
     ) -> None:
-        self.X = _check_plane(X)
+        self.X = check_plane(X)
         self.y = np.asarray(y)
         self.deferred = np.asarray(deferred, dtype=bool)
         self.loss_before = float(loss_before)
@@ -154,7 +156,7 @@ class SelectionDisplay:
         display : SelectionDisplay
             Nothing is drawn yet.
         """
-        X = _check_plane(X)
+        X = check_plane(X)
         after = objective.copy()
         deferred = np.zeros(len(X), dtype=bool)
         for k in result.order:
@@ -191,13 +193,7 @@ class SelectionDisplay:
         self : SelectionDisplay
             With `axes_` and `figure_`.
         """
-        try:
-            import matplotlib  # noqa: F401
-        except ImportError as error:
-            raise ImportError(
-                "drawing needs matplotlib: pip install 'deferlearn[plot]'", name="matplotlib"
-            ) from error
-
+        require_matplotlib()
         if axes is None:
             import matplotlib.pyplot as plt
 
@@ -289,7 +285,8 @@ def is_constant(decision: NDArray[np.float64]) -> bool:
     return bool(np.ptp(decision) <= CONSTANT * np.abs(decision).max(initial=0.0))
 
 
-def _check_plane(X: ArrayLike) -> NDArray[np.float64]:
+def check_plane(X: ArrayLike) -> NDArray[np.float64]:
+    """Samples as an array, which needs two columns and a row at least."""
     X = np.asarray(X, dtype=np.float64)
     if X.ndim != 2 or X.shape[1] != 2 or len(X) == 0:
         raise ValueError(

@@ -1,0 +1,342 @@
+"""How the team fares as humans may take more cases: a metric against the budget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from deferlearn.curves import CONFIDENCE, PAPER_BUDGETS, AutomationCurve, automation_curve
+from deferlearn.plot._frame import add_legend, axes_or_new, require_matplotlib, style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import PolyCollection
+    from matplotlib.lines import Line2D
+
+# Of Okabe and Ito's palette, told apart with every kind of colour vision; its yellow is too pale for
+# lines, its black is left to the lines of human and machine. As many markers as colours plus one:
+# together they repeat only after 42 curves, and tell curves apart in print without colour.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+MARKERS = ("o", "^", "s", "D", "v", "P", "X")
+
+# Light enough for two bands to show through each other.
+BAND = 0.18
+
+# Name -> colour and dashes of those who work alone.
+ALONE = {"human": ("0.0", ":"), "machine": ("0.4", "--")}
+
+# How metrics are written where it differs from their names.
+WRITTEN = {"f1": "F1 score"}
+
+
+class AutomationCurveDisplay:
+    """One line a team: its metric against the share of cases that humans may take, with bands.
+
+    Make it with `from_estimator`, which measures and draws, or with `from_curve` if
+    `deferlearn.curves.automation_curve` has measured already.
+
+    Parameters
+    ----------
+    curves : AutomationCurve or dict of name to AutomationCurve
+        What was measured.
+    metric : str, default=None
+        Which of the curves' metrics to draw; None is the first.
+    human, machine : float, default=None
+        The metric of the human alone and of the machine alone, each drawn as a level line.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it was drawn.
+    figure_ : matplotlib Figure
+        The figure that holds it.
+    lines_ : dict of name to matplotlib Line2D
+        Means over the splits.
+    bands_ : dict of name to matplotlib PolyCollection or None
+        Intervals of these means; None where there was one split only, which tells nothing of them.
+    human_line_, machine_line_ : matplotlib Line2D or None
+        The level lines.
+    legend_ : matplotlib Legend or None
+        The legend.
+
+    See Also
+    --------
+    deferlearn.curves.automation_curve : The measurement.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> import numpy as np
+    >>> from deferlearn import AssistedSVC
+    >>> from deferlearn.datasets import make_linear
+    >>> from deferlearn.humans import UniformHuman
+    >>> from deferlearn.plot import AutomationCurveDisplay
+    >>> X, y = make_linear(60, random_state=1)
+    >>> human = UniformHuman(0.2).labels(y, random_state=0)
+    >>> display = AutomationCurveDisplay.from_estimator(
+    ...     AssistedSVC(submodularity_ratio=0.01, cv=None),
+    ...     X, y, human_labels=human, budgets=[0.0, 0.3], cv=2, random_state=0,
+    ...     human=np.mean(human != y),
+    ... )
+    >>> display.lines_["team"].get_xdata()
+    array([0. , 0.3])
+    >>> [text.get_text() for text in display.legend_.get_texts()]
+    ['team', '95% interval', 'human alone']
+    >>> matplotlib.pyplot.close(display.figure_)
+    """
+
+    def __init__(
+        self,
+        curves: AutomationCurve | Mapping[str, AutomationCurve],
+        *,
+        metric: str | None = None,
+        human: float | None = None,
+        machine: float | None = None,
+    ) -> None:
+        self.curves = dict(curves) if isinstance(curves, Mapping) else {"team": curves}
+        if not self.curves:
+            raise ValueError("give at least one curve")
+        for name, curve in self.curves.items():
+            if not isinstance(curve, AutomationCurve):
+                raise TypeError(
+                    "curves must be an AutomationCurve or a dict of name to AutomationCurve, got "
+                    f"{type(curve).__name__} as {name!r}"
+                )
+        first = next(iter(self.curves.values()))
+        self.metric = next(iter(first.values)) if metric is None else metric
+        self.human = human
+        self.machine = machine
+        for name, curve in self.curves.items():
+            if self.metric not in curve.values:
+                raise ValueError(
+                    f"the metric {self.metric!r} was not measured for {name!r}, which has "
+                    f"{list(curve.values)}"
+                )
+            if _is_whole(curve) != _is_whole(first):
+                raise ValueError(
+                    "some budgets are fractions and others are numbers of samples: one axis cannot "
+                    "show both"
+                )
+            if curve.confidence != first.confidence:
+                raise ValueError(
+                    f"the intervals of {name!r} have the level {curve.confidence}, others "
+                    f"{first.confidence}: one legend cannot name both"
+                )
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        human_labels: ArrayLike,
+        human_scores: ArrayLike | None = None,
+        human_loss: ArrayLike | None = None,
+        budgets: ArrayLike = PAPER_BUDGETS,
+        cv: Any = None,
+        metric: Any = "error",
+        top: bool = True,
+        groups: ArrayLike | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+        confidence: float = CONFIDENCE,
+        human: float | None = None,
+        machine: float | None = None,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> AutomationCurveDisplay:
+        """Measure one or more teams at each budget over many splits, and draw the result.
+
+        Parameters
+        ----------
+        estimator : estimator with `predict_assisted`, or dict of name to estimator
+            `AssistedSVC`, a baseline, or a pipeline around one; clones of it are fitted.
+        X : array-like of shape (n_samples, n_features)
+            Cases.
+        y : array-like of shape (n_samples,)
+            True labels.
+        human_labels, human_scores, human_loss : array-like
+            The human, as in `deferlearn.curves.automation_curve`; the first is always needed.
+        budgets : array-like of shape (n_budgets,), default=(0, 0.04, 0.08, 0.12, 0.16, 0.2)
+            Fractions, or numbers of training samples if all of them are integers.
+        cv, top, groups, random_state, n_jobs, confidence
+            As in `deferlearn.curves.automation_curve`.
+        metric : {"error", "f1", "sensitivity", "specificity", "cost"} or callable, default="error"
+            What to measure.
+        human, machine : float, default=None
+            The metric of the human alone and of the machine alone, each drawn as a level line.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+        **kwargs
+            Passed on to `plot`.
+
+        Returns
+        -------
+        display : AutomationCurveDisplay
+            Drawn; what was measured is in `curves`.
+        """
+        require_matplotlib()
+        name = metric if isinstance(metric, str) else getattr(metric, "__name__", "metric")
+        curves = automation_curve(
+            estimator,
+            X,
+            y,
+            human_labels=human_labels,
+            human_scores=human_scores,
+            human_loss=human_loss,
+            budgets=budgets,
+            cv=cv,
+            metrics={name: metric},
+            top=top,
+            groups=groups,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            confidence=confidence,
+        )
+        return cls(curves, metric=name, human=human, machine=machine).plot(ax, **kwargs)
+
+    @classmethod
+    def from_curve(
+        cls,
+        curves: AutomationCurve | Mapping[str, AutomationCurve],
+        *,
+        metric: str | None = None,
+        human: float | None = None,
+        machine: float | None = None,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> AutomationCurveDisplay:
+        """Draw what `deferlearn.curves.automation_curve` measured.
+
+        Parameters
+        ----------
+        curves : AutomationCurve or dict of name to AutomationCurve
+            What it returned.
+        metric : str, default=None
+            Which of the metrics to draw; None is the first.
+        human, machine : float, default=None
+            The metric of the human alone and of the machine alone, each drawn as a level line.
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+        **kwargs
+            Passed on to `plot`.
+
+        Returns
+        -------
+        display : AutomationCurveDisplay
+            Drawn.
+
+        Examples
+        --------
+        >>> import matplotlib
+        >>> matplotlib.use("agg")
+        >>> import numpy as np
+        >>> from deferlearn.curves import AutomationCurve
+        >>> from deferlearn.plot import AutomationCurveDisplay
+        >>> errors = np.array([[0.30, 0.20], [0.34, 0.18]])  # two splits, two budgets
+        >>> shares = np.array([[0.0, 0.2], [0.0, 0.2]])
+        >>> curve = AutomationCurve(np.array([0.0, 0.2]), {"error": errors}, shares)
+        >>> display = AutomationCurveDisplay.from_curve({"assisted": curve}, machine=0.32)
+        >>> display.lines_["assisted"].get_ydata()
+        array([0.32, 0.19])
+        >>> matplotlib.pyplot.close(display.figure_)
+        """
+        return cls(curves, metric=metric, human=human, machine=machine).plot(ax, **kwargs)
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        legend: bool = True,
+        line_kw: dict[str, Any] | None = None,
+        fill_between_kw: dict[str, Any] | None = None,
+    ) -> AutomationCurveDisplay:
+        """Draw it.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure with pyplot.
+        legend : bool, default=True
+            Whether to add a legend: below the axes in a figure with ``layout="constrained"``, which
+            makes room for it, and inside them otherwise. Without it, all that is drawn is labelled,
+            so that panels can share one: ``figure.legend(*ax.get_legend_handles_labels())``.
+        line_kw, fill_between_kw : dict, default=None
+            Keywords for all means (`Axes.plot`) and all bands (`Axes.fill_between`).
+
+        Returns
+        -------
+        self : AutomationCurveDisplay
+            With `ax_`, `figure_` and the artists.
+        """
+        ax = axes_or_new(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        self.lines_: dict[str, Line2D] = {}
+        self.bands_: dict[str, PolyCollection | None] = {}
+        for number, name in enumerate(self.curves):
+            self._draw_curve(ax, number, name, line_kw, fill_between_kw)
+        first = next(iter(self.curves.values()))
+        if any(band is not None for band in self.bands_.values()):
+            # One entry for the bands of all curves.
+            level = f"{100 * first.confidence:.4g}% interval"
+            ax.plot([], [], color="0.5", alpha=2 * BAND, linewidth=8, label=level)
+        self.human_line_ = self._draw_level(ax, "human", self.human)
+        self.machine_line_ = self._draw_level(ax, "machine", self.machine)
+        unit = "number of training samples" if _is_whole(first) else "share of cases"
+        ax.set(
+            xlabel=f"budget ({unit})",
+            ylabel=f"{WRITTEN.get(self.metric, self.metric)} of the team",
+        )
+        self.legend_ = add_legend(ax) if legend else None
+        return self
+
+    def _draw_curve(
+        self,
+        ax: Axes,
+        number: int,
+        name: str,
+        line_changes: dict[str, Any] | None,
+        band_changes: dict[str, Any] | None,
+    ) -> None:
+        from matplotlib.collections import PolyCollection
+        from matplotlib.lines import Line2D
+
+        curve = self.curves[name]
+        order = np.argsort(curve.budgets, kind="stable")  # lines run from left to right
+        budgets = curve.budgets[order]
+        looks = {
+            "color": COLOURS[number % len(COLOURS)],
+            "marker": MARKERS[number % len(MARKERS)],
+            "markersize": 5.0,
+            "linewidth": 1.8,
+            "label": name,
+        }
+        (line,) = ax.plot(
+            budgets, curve.mean[self.metric][order], **style(Line2D, looks, line_changes)
+        )
+        lower, upper = curve.lower[self.metric][order], curve.upper[self.metric][order]
+        self.lines_[name] = line
+        self.bands_[name] = None
+        if np.isfinite(lower).any():
+            looks = {"facecolor": line.get_color(), "alpha": BAND, "linewidth": 0.0}
+            self.bands_[name] = ax.fill_between(
+                budgets, lower, upper, **style(PolyCollection, looks, band_changes)
+            )
+
+    def _draw_level(self, ax: Axes, who: str, value: float | None) -> Line2D | None:
+        if value is None:
+            return None
+        colour, dashes = ALONE[who]
+        return ax.axhline(
+            value, color=colour, linestyle=dashes, linewidth=1.5, zorder=1.5, label=f"{who} alone"
+        )
+
+
+def _is_whole(curve: AutomationCurve) -> bool:
+    """Whether the budgets are numbers of samples."""
+    return curve.budgets.dtype.kind in "iu"
