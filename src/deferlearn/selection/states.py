@@ -34,11 +34,11 @@ class Objective(Protocol):
     def gain(self, k: int) -> float:
         """Exact marginal gain of deferring k."""
 
-    def gain_bounds(self, ks: Any, floor: Any = None) -> tuple[Array, Array]:
-        """Certified lower and upper bounds.
+    def gain_bounds(self, ks: Any) -> tuple[Array, Array]:
+        """Certified lower and upper bounds; the closer they are, the fewer gains are asked for.
 
-        ``floor`` gets the lower bounds and returns, for each, the gain below which an upper bound need
-        not be tighter.
+        An objective may offer ``score_bounds(ks, scale, cost, tol)`` besides: the same, but tight only
+        where it helps to find the largest ``scale * gain - cost`` up to the factor ``1 - tol``.
         """
 
     def remove(self, k: int) -> None:
@@ -89,7 +89,7 @@ class State:
             return Choice(-1, np.nan, np.nan, 0, 0.0)
         solved_before = self.n_solved
         cost = loss[candidates]
-        self._bound(candidates, omega, cost)
+        self._bound(candidates, omega, cost, tol)
         while True:
             low = omega * self.lower[candidates] - cost
             high = omega * self.upper[candidates] - cost
@@ -98,41 +98,38 @@ class State:
             if bound <= 0.0:
                 return Choice(-1, np.nan, np.nan, n_exact, 0.0)
             tie = TIE * max(self._unit, abs(best))
-            matters = (high > 0.0) & (high >= best - tie)
+            matters = np.flatnonzero((high >= best - tie) & (high > 0.0))
             if tol > 0.0 and best > 0.0 and best >= (1.0 - tol) * bound:
-                matters &= low == best
-            unsolved = matters & ~self.exact[candidates]
-            if not unsolved.any():
+                matters = matters[low[matters] == best]
+            unsolved = matters[~self.exact[candidates[matters]]]
+            if len(unsolved) == 0:
                 break
-            self.solve(int(candidates[np.argmax(np.where(unsolved, high, -np.inf))]))
-        winners = matters & (low >= best - tie) & (low > 0.0)
-        if not winners.any():
+            self.solve(int(candidates[unsolved[np.argmax(high[unsolved])]]))
+        winners = matters[(low[matters] >= best - tie) & (low[matters] > 0.0)]
+        if len(winners) == 0:
             return Choice(-1, best, float(self.lower[candidates[np.argmax(low)]]), n_exact, 0.0)
-        at = int(np.flatnonzero(winners)[np.argmin(candidates[winners])])
+        at = winners[np.argmin(candidates[winners])]
         score, k = float(low[at]), int(candidates[at])
         slack = max(0.0, 1.0 - score / bound) if tol > 0.0 else 0.0
         return Choice(k, score, float(self.lower[k]), n_exact, slack)
 
-    def _bound(self, candidates: Index, omega: float, cost: Array) -> None:
-        """Bounds for those without; one exact gain tells from where on they are worth being tight."""
+    def _bound(self, candidates: Index, omega: float, cost: Array, tol: float) -> None:
+        """Bounds for those without, tight where it matters for the best score."""
         new = np.isinf(self.upper[candidates])
         if not new.any():
             return
-        ks, costs = candidates[new], cost[new]
-
-        def floor(lower: Array) -> Array:
-            known = omega * self.lower[candidates] - cost
-            best = max(0.0, float(known.max()))
-            # The best lower bound is nearly always the best candidate, or close to it.
-            at = int(np.argmax(omega * lower - costs))
-            return (max(best, omega * self.solve(int(ks[at])) - costs[at]) + costs) / omega
-
-        lower, upper = self.objective.gain_bounds(ks, floor=floor)
-        unsolved = ~self.exact[ks]
-        ks, lower, upper = ks[unsolved], lower[unsolved], upper[unsolved]
+        ks = candidates[new]
+        # An objective that knows what its bounds are for can leave most of them wide.
+        score_bounds = getattr(self.objective, "score_bounds", None)
+        if score_bounds is None:
+            lower, upper = self.objective.gain_bounds(ks)
+        else:
+            lower, upper = score_bounds(ks, omega, cost[new], tol)
         self.lower[ks], self.upper[ks] = lower, upper
         # Bounds that meet are the gain: nothing is left to solve.
-        self.exact[ks] = lower == upper
+        exact = lower == upper
+        self.exact[ks] = exact
+        self.n_solved += int(np.count_nonzero(exact))
 
 
 class States:
