@@ -115,6 +115,11 @@ class LinearGram:
 
     def combine(self, index: Index, coef: Array) -> Array:
         """``sum_i coef_i y_i x_i`` over index, in scaled units."""
+        if not self.sparse and coef.ndim == 1 and 4 * len(index) > self.n:
+            # Gathering so many rows would cost more than the products with the others' zeros.
+            everybody = np.zeros(self.n)
+            everybody[index] = coef
+            return np.asarray(everybody @ self.rows)
         return np.asarray(self.rows[index].T @ coef)
 
     def combine_pair(self, index: Index, hi: Array, lo: Array) -> tuple[Array, Array]:

@@ -302,3 +302,22 @@ def test_bad_sweep(case: Any, change: dict[str, float]) -> None:
     objective, loss = case
     with pytest.raises(ValueError, match=next(iter(change))):
         submodularity_sweep(objective, loss, 5, **change)
+
+
+class Reticent(SVMObjective):
+    """Says of a gain beforehand only that it is one; has nothing but the methods that a selection needs."""
+
+    score_bounds = None
+
+    def gain_bounds(self, ks: Any) -> tuple[np.ndarray, np.ndarray]:
+        return np.full(len(ks), -np.inf), np.full(len(ks), np.inf)
+
+
+def test_bounds_that_say_nothing_change_no_pick() -> None:
+    X, y = make_shifted(30, 3, random_state=0)
+    loss = UniformHuman(0.5).losses(y, random_state=0)
+    said = distorted_greedy(SVMObjective(X, y, alpha=0.1), loss, 12, 0.5)
+    silent = distorted_greedy(Reticent(X, y, alpha=0.1), loss, 12, 0.5)
+    assert silent.order.tolist() == said.order.tolist()
+    assert silent.iterations[0].n_screened == 0
+    assert said.n_screened > 0

@@ -113,7 +113,7 @@ class Table:
     def gain(self, k: int) -> float:
         return max(0.0, self.value - float(self._values[self._mask() & ~(1 << int(k))]))
 
-    def gain_bounds(self, ks: Any, floor: Any = None) -> tuple[np.ndarray, np.ndarray]:
+    def gain_bounds(self, ks: Any) -> tuple[np.ndarray, np.ndarray]:
         """The gain is between 1 / doubt and doubt times what is said."""
         gains = np.array([self.gain(k) for k in ks])
         lower, upper = self._doubt ** self._rng.uniform(0.0, 1.0, size=(2, len(gains)))

@@ -13,6 +13,8 @@ from numba import njit
 # For functions that only compiled code calls: without wrappers for Python and C they compile faster.
 _NO_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 internal = njit(cache=True, **_NO_WRAPPERS)
+# The same for plain sums whose order does not matter: vector instructions may then add in parallel.
+summing = njit(cache=True, fastmath={"reassoc", "contract", "nsz"}, **_NO_WRAPPERS)
 
 _SPLITTER = 134217729.0  # 2**27 + 1 halves the 53 bits of a double
 
@@ -83,13 +85,3 @@ def row_products(left, right):
             out_hi[i, j] = hi
             out_lo[i, j] = lo
     return out_hi, out_lo
-
-
-@njit(cache=True)
-def balance(y, hi, lo):
-    """``y . (hi + lo)`` for signs y."""
-    out_hi, out_lo = 0.0, 0.0
-    for i in range(y.size):
-        if hi[i] != 0.0:
-            out_hi, out_lo = add(out_hi, out_lo, y[i] * hi[i], y[i] * lo[i])
-    return out_hi + out_lo

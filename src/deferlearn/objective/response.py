@@ -4,152 +4,116 @@ The dual of A \ k, restricted to a set E near the margin, is ``min 1/2 x'Qx + q_
 ``0 <= x <= u`` and ``y'x = r_k``. Its matrix is the same for every candidate: one factorisation serves
 the steps of ADMM on a matrix with one row a candidate. Whatever ADMM has reached is then made exactly
 feasible, so that its dual value is a certified lower bound of F(A \ k).
+
+A response, the change of the dual variables that k's leaving calls for, hardly differs from one state
+to the next. It is kept with its image under Q: in a new state its dual value costs one sum over E, and
+one more for each sample that it would push out of its box. Most candidates are dismissed by that.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import scipy.linalg
 from numba import njit
 
 from deferlearn.kernels import Array, Index
-from deferlearn.objective.state import State, WorkingSet
+from deferlearn.objective.doubledouble import internal, summing
+from deferlearn.objective.free_set import inverse_times
+from deferlearn.objective.state import ROUNDING, State, WorkingSet
 
 # Over-relaxed ADMM (Boyd et al. 2011, section 3.4.3): steps before each look at the bounds,
-# relaxation, and the penalty relative to the mean diagonal of Q. The points of the last state need no
-# step at all for most candidates; afresh, one step leaves 20 of 127 on a typical state, four leave 3.
-STEPS = (0, 1, 3, 12, 14)
+# relaxation, and the penalty relative to the mean diagonal of Q.
+STEPS = (3, 6, 12, 14)
 # So few candidates are cheaper to solve exactly than to bound more tightly.
-FEW = 5
-# Beyond this share of candidates that the old points did not dismiss, a new near set is due.
+FEW = 3
+# Beyond this share of free samples outside of it, a new near set is due.
 STALE = 0.25
 RELAXATION = 1.6
 PENALTY = 0.1
 # Numbers of a (n_samples, near samples) matrix that may be kept from one state to the next;
-# there are three (96 MB).
-MOST_KEPT = 2**22
-# What the bounds' own sums may lose, relative to their terms, so that a bound stays one.
-ROUNDING = 64 * float(np.finfo(np.float64).eps)
+# there are five (80 MB).
+MOST_KEPT = 2**21
 
 
 class Response:
     """The restricted dual around one state, for any number of candidates; can move on with the state.
 
-    The matrices depend on the near samples alone, not on the state: after a removal they still serve,
-    and the points reached for each candidate are good starts.
+    The matrices depend on the near samples alone, not on the state: after a removal they still serve.
     """
 
     def __init__(self, state: State, ws: WorkingSet, near: Index) -> None:
         problem = state.problem
         self.ws, self.near = ws, near
         local = ws.position[near]
-        self.Q = ws.Q[np.ix_(local, local)]
-        self.y, self.root = problem.y[near], problem.root[near]
+        self.Q = np.ascontiguousarray(ws.Q[np.ix_(local, local)])
         self.position = np.full(len(problem.y), -1)
         self.position[near] = np.arange(len(near))
         self.penalty = PENALTY * max(float(np.mean(np.diag(self.Q))), 1e-12)
         regular = self.Q.copy()
         regular[np.diag_indices(len(near))] += self.penalty
-        self.response = _inverse(regular)
+        self.inverse = _inverse(regular)
         self.shift = np.zeros(len(near))
         if problem.offset:  # the equality takes out one direction
-            self.shift = self.response @ self.y
-            scale = float(self.y @ self.shift)
-            self.response -= np.outer(self.shift, self.shift) / scale
+            self.shift = self.inverse @ problem.y[near]
+            scale = float(problem.y[near] @ self.shift)
+            self.inverse -= np.outer(self.shift, self.shift) / scale
             self.shift /= scale
-        # The points reached for each candidate (ADMM's z and dual) and its rows of Q; kept for the
-        # next state unless that would take too much memory.
+        self.inverse_sums = self.inverse.sum(axis=0)
+        # For each candidate its response, the response's image, ADMM's dual, its rows of Q and their
+        # solution; kept for the next state unless that would take too much memory.
         self.keeps = len(problem.y) * len(near) <= MOST_KEPT
-        shape = (len(problem.y), len(near)) if self.keeps else (0, len(near))
-        self.z, self.dual, self.rows = np.empty(shape), np.empty(shape), np.empty(shape)
-        self.reached = np.zeros(len(problem.y), dtype=bool)
-        self.scaled = self.penalty * self.response
-        self.stale = False
-        self._set(state)
+        self._allot(len(problem.y) if self.keeps else 0)
 
-    def _set(self, state: State) -> None:
-        near = self.near
-        self.state = state
-        self.a, self.images = state.a[near], state.images[near]
-        self.upper = np.where(state.kept[near], state.problem.upper[near], 0.0)
+    def _allot(self, count: int) -> None:
+        shape = (count, len(self.near))
+        self.change, self.image, self.dual = np.empty(shape), np.empty(shape), np.empty(shape)
+        self.rows, self.solved = np.empty(shape), np.empty(shape)
+        self.age = np.full(count, -1)  # states since the image was computed afresh; -1: unknown
 
-    def move_to(self, state: State) -> None:
-        """Serve another state of the same problem: the points move as its dual variables did."""
-        change = state.a[self.near] - self.a
-        self._set(state)
-        known = self.z[self.reached] if self.keeps else self.z
-        if len(known):
-            self.z[self.reached] = np.clip(known + change, 0.0, self.upper)
+    def serves(self, state: State, ws: WorkingSet) -> bool:
+        """Whether another state's margin is near enough."""
+        outside = (self.position[state.members] < 0).sum()
+        return self.keeps and self.ws is ws and bool(outside <= STALE * len(state.members))
 
-    def bounds(self, ks: Index, floor: Array) -> Array:
+    def take_over(self, old: Response, state: State) -> None:
+        """Begin with the responses of another near set, as far as it was the same."""
+        known = np.flatnonzero(old.age >= 0)
+        if not (self.keeps and self.ws.whole and len(known)):
+            return
+        here = np.flatnonzero(old.position[self.near] >= 0)
+        there = old.position[self.near[here]]
+        self.change[known], self.dual[known] = 0.0, -state.G[self.near] / self.penalty
+        self.change[np.ix_(known, here)] = old.change[np.ix_(known, there)]
+        self.dual[np.ix_(known, here)] = old.dual[np.ix_(known, there)]
+        self.image[known] = self.change[known] @ self.Q
+        self.rows[known] = self.ws.Q[np.ix_(known, self.near)]
+        self.solved[known] = self.rows[known] @ self.inverse
+        self.age[known] = 0
+
+    def bounds(self, state: State, ks: Index, floor: Array) -> Array:
         """Upper bounds of the gains of ks, tightened until they are below their floor."""
-        z, dual, rows, fresh = self._start(ks)
-        out = np.full(len(ks), self.state.value)
-        active = np.arange(len(ks))
-        constant = np.empty((0, 0))  # made when the first step needs it
-        for steps in STEPS[1:] if fresh else STEPS:
-            here = ks[active]
-            if steps and not constant.size:
-                constant = self._constant(here, rows)
-            for _ in range(steps):
-                x = (z - dual) @ self.scaled
-                x += constant
-                _update(x, z, dual, self.upper, here, self.position, RELAXATION)
-            out[active] = np.minimum(out[active], self._values(here, z, rows))
-            go_on = out[active] >= floor[active]
-            left = int(go_on.sum())
-            if steps == 0:
-                self.stale = left > STALE * len(ks)
-            elif self.keeps:
-                self.z[here], self.dual[here] = z, dual
-            if left == 0 or left <= FEW < len(ks):
-                break
-            if left < len(active):
-                active, z, dual, rows = active[go_on], z[go_on], dual[go_on], rows[go_on]
-                constant = constant[go_on] if constant.size else constant
-        return out
-
-    def _constant(self, ks: Index, rows: Array) -> Array:
-        """The part of ADMM's linear solve that does not change from step to step."""
-        state = self.state
-        outer = np.where(self.position[ks] >= 0, 0.0, state.a[ks])  # a_k if not among the near
-        target = float(self.y @ self.a) + state.problem.y[ks] * outer
-        linear = (self.images - self.Q @ self.a) - rows * outer[:, None]
-        linear -= state.mu_without(ks)[:, None]
-        return np.asarray(np.outer(target, self.shift) - linear @ self.response)
-
-    def _values(self, ks: Index, z: Array, rows: Array) -> Array:
-        """F minus the dual value of the points z, made feasible."""
-        state, problem = self.state, self.state.problem
-        change, good = _changes(
-            z, ks, self.position, state.a, problem.y, self.upper, self.y, self.a, problem.offset
-        )
-        # Rounding: of the gradient's own terms too, unless they were carried in two doubles.
-        present = np.sqrt(state.quadratic) + (0.0 if state.precise else state.length)
-        return _bounds(
-            change, change @ self.Q, good, ks, rows, self.position, state.a, state.mu_without(ks),
-            self.images, self.root, state.images, problem.root, problem.gram.diagonal,
-            state.quadratic, present, state.total, state.value,
+        slot = ks
+        if not self.keeps:
+            self._allot(len(ks))
+            slot = np.arange(len(ks))
+        new = np.flatnonzero(self.age[slot] < 0)
+        if len(new) and not self.ws.whole:
+            self.rows[slot[new]] = state.problem.gram.block(ks[new], self.near)
+        return tighten(
+            ks, slot, floor, state.mu_without(ks),
+            self.arrays, state.problem.arrays, state.arrays, state.numbers,
         )  # fmt: skip
 
-    def _start(self, ks: Index) -> tuple[Array, Array, Array, bool]:
-        """The points to start from, the candidates' rows of Q, and whether some are new."""
-        dual = -self.state.G[self.near] / self.penalty
-        if not self.keeps:
-            shape = (len(ks), len(self.near))
-            z, duals = np.broadcast_to(self.a, shape).copy(), np.broadcast_to(dual, shape).copy()
-            return z, duals, self._block(ks), True
-        new = ks[~self.reached[ks]]
-        if len(new):
-            self.z[new], self.dual[new], self.rows[new] = self.a, dual, self._block(new)
-            self.reached[new] = True
-        return self.z[ks], self.dual[ks], self.rows[ks], len(new) > 0
-
-    def _block(self, ks: Index) -> Array:
-        """Rows ks of Q over the near samples, from the working set if it has them."""
-        if self.ws.whole:
-            return self.ws.Q[np.ix_(ks, self.near)]
-        return self.state.problem.gram.block(ks, self.near)
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """What compiled code is given: matrices over the near samples, and the kept responses."""
+        return (
+            self.near, self.position, self.Q, self.inverse, self.inverse_sums, self.shift,
+            self.penalty, self.ws.Q, self.ws.whole, self.change, self.image, self.dual, self.rows,
+            self.solved, self.age,
+        )  # fmt: skip
 
 
 def _inverse(matrix: Array) -> Array:
@@ -159,94 +123,274 @@ def _inverse(matrix: Array) -> Array:
         return np.asarray(np.linalg.inv(matrix), dtype=np.float64)
     inverse, _ = scipy.linalg.lapack.dpotri(factor, lower=1)
     lower = np.tril(inverse)
-    return np.asarray(lower + np.tril(lower, -1).T)
+    return np.ascontiguousarray(lower + np.tril(lower, -1).T)
 
 
 @njit(cache=True)
-def _update(x, z, dual, upper, ks, position, relaxation):
-    """One step of over-relaxed ADMM after the linear solve, in place; row c's own sample stays 0."""
-    for c in range(x.shape[0]):
-        for i in range(x.shape[1]):
-            w = relaxation * x[c, i] + (1.0 - relaxation) * z[c, i] + dual[c, i]
-            z[c, i] = min(max(w, 0.0), upper[i])
-            dual[c, i] = w - z[c, i]
-        k = position[ks[c]]
-        if k >= 0:
-            dual[c, k] += z[c, k]
-            z[c, k] = 0.0
+def tighten(ks, slot, floor, mu, response, samples, state, numbers):
+    """Upper bounds of the gains of ks, tightened until they are below their floor or few are not.
 
-
-@njit(cache=True)
-def _changes(z, ks, position, a, labels, upper, y, a_near, offset):
-    r"""From points in the box to changes of the dual variables that are feasible for A \ k.
-
-    With an offset each row is shifted along y, clipped to its box, until the dual variables balance;
-    their sum is piecewise linear and monotone in the shift: Newton steps, kept inside a bracket. Says
-    which rows got there.
+    ``slot`` says where each candidate's response is kept; the tuples are those that `Response`, `Problem`
+    and `State` offer.
     """
-    e = z.shape[1]
-    change = np.empty_like(z)
-    good = np.ones(z.shape[0], dtype=np.bool_)
-    owed = 0.0
+    (
+        near, position, Q, inverse, inverse_sums, shift, penalty, Q_all, whole,
+        change, image, duals, rows, solved, age,
+    ) = response  # fmt: skip
+    labels, _, uppers, roots, diagonal, _, offset, _ = samples
+    a_all, _, G, _, kept, members, R = state
+    beta, mu_now, total, quadratic, present, value, _, _, _ = numbers
+    n, e = len(ks), len(near)
+    y, a, images = np.empty(e), np.empty(e), np.empty(e)
+    upper, root = np.empty(e), np.empty(e)
     for i in range(e):
-        owed += y[i] * a_near[i]
-    for c in range(z.shape[0]):
-        own = position[ks[c]]
-        shift = 0.0
-        if offset:
-            target = owed
-            if own < 0:
-                target += labels[ks[c]] * a[ks[c]]
-            size = 0.0
+        k = near[i]
+        y[i], a[i], root[i] = labels[k], a_all[k], roots[k]
+        images[i] = G[k] - labels[k] * beta + mu_now
+        upper[i] = uppers[k] if kept[k] else 0.0
+    direction, direction_image = _direction(Q, y, position, members, R, offset)
+    out = np.empty(n)
+    active = np.empty(n, dtype=np.int64)
+    left = 0
+    for c in range(n):
+        s, k = slot[c], ks[c]
+        if age[s] < 0:  # looked at for the first time
             for i in range(e):
-                size += abs(z[c, i])
-            low, high = -np.inf, np.inf
-            good[c] = False
-            for _ in range(60):
-                excess, moving = -target, 0
-                for i in range(e):
-                    v = min(max(z[c, i] - y[i] * shift, 0.0), upper[i])
-                    if i != own:
-                        excess += y[i] * v
-                        moving += 0.0 < v < upper[i]
-                if abs(excess) <= 1e-14 * size:
-                    good[c] = True
-                    break
-                if excess > 0.0:
-                    low = shift
-                else:
-                    high = shift
-                trial = shift + excess / max(moving, 1)
-                if not low < trial < high:  # where a side is still open, no step passes it
-                    trial = (low + high) / 2
-                if trial == shift or not np.isfinite(trial):
-                    break
-                shift = trial
+                change[s, i], image[s, i] = 0.0, 0.0
+                duals[s, i] = -G[near[i]] / penalty
+                if whole:
+                    rows[s, i] = Q_all[k, near[i]]
+            inverse_times(inverse, e, rows[s], solved[s])
+            age[s] = 0
+        outer = a_all[k] if position[k] < 0 else 0.0
+        good = _carry_over(
+            change[s], image[s], Q, y, a, upper, position[k], labels[k] * outer,
+            direction, direction_image, offset,
+        )  # fmt: skip
+        age[s] += 1
+        out[c] = value
+        if good:
+            bound = _upper_bound(
+                change[s], image[s], rows[s], images, root, outer, diagonal[k],
+                G[k] - labels[k] * beta + mu_now, roots[k], mu[c],
+                quadratic, present, total, value, 1.0 + age[s],
+            )  # fmt: skip
+            out[c] = min(value, bound)
+        if out[c] >= floor[c]:
+            active[left] = c
+            left += 1
+
+    if left == 0 or left <= FEW < n:
+        return out
+
+    # ADMM for those that remain; what does not depend on the candidate comes first.
+    owed = 0.0
+    linear = images.copy()
+    for j in range(e):
+        owed += y[j] * a[j]
         for i in range(e):
-            change[c, i] = min(max(z[c, i] - y[i] * shift, 0.0), upper[i]) - a_near[i]
-        if own >= 0:
-            change[c, own] = -a_near[own]
-    return change, good
-
-
-@njit(cache=True)
-def _bounds(
-    change, image, good, ks, rows, position, a, mu, near_images, near_root, images, root, diagonal,
-    quadratic, present, total, value,
-):  # fmt: skip
-    """Upper bounds of the gains: F minus the dual value after each row's change, less rounding."""
-    out = np.empty(len(ks))
-    for c in range(len(ks)):
-        k = ks[c]
-        outer = a[k] if position[k] < 0 else 0.0
-        added, length = -outer, root[k] * outer
-        square = outer * outer * diagonal[k] - 2.0 * outer * images[k]
-        for i in range(change.shape[1]):
-            d = change[c, i]
-            added += d
-            length += near_root[i] * abs(d)
-            square += d * (image[c, i] - 2.0 * rows[c, i] * outer + 2.0 * near_images[i])
-        square += quadratic + ROUNDING * (quadratic + 2.0 * present * length + length * length)
-        dual_value = total + added - square / (2.0 * mu[c])
-        out[c] = value - dual_value if good[c] else value
+            linear[i] -= a[j] * Q[j, i]
+    fixed = np.zeros(e)
+    for j in range(e):
+        for i in range(e):
+            fixed[i] -= linear[j] * inverse[j, i]
+    z, dual, constant = np.empty((left, e)), np.empty((left, e)), np.empty((left, e))
+    x, target = np.empty((left, e)), np.empty((left, e))
+    for r in range(left):
+        c = active[r]
+        s, k = slot[c], ks[c]
+        outer = a_all[k] if position[k] < 0 else 0.0
+        goal = owed + labels[k] * outer
+        for i in range(e):
+            z[r, i] = min(max(a[i] + change[s, i], 0.0), upper[i])
+            dual[r, i] = duals[s, i]
+            constant[r, i] = (
+                goal * shift[i] + fixed[i] + outer * solved[s, i] + mu[c] * inverse_sums[i]
+            )
+    for steps in STEPS:
+        for _ in range(steps):
+            for r in range(left):
+                for i in range(e):
+                    target[r, i] = penalty * (z[r, i] - dual[r, i])
+            np.dot(target[:left], inverse, x[:left])
+            for r in range(left):
+                own = position[ks[active[r]]]
+                for i in range(e):
+                    w = RELAXATION * (x[r, i] + constant[r, i])
+                    w += (1.0 - RELAXATION) * z[r, i] + dual[r, i]
+                    z[r, i] = min(max(w, 0.0), upper[i])
+                    dual[r, i] = w - z[r, i]
+                if own >= 0:
+                    dual[r, own] += z[r, own]
+                    z[r, own] = 0.0
+        # The points made feasible (in target), and their images (in x).
+        for r in range(left):
+            k = ks[active[r]]
+            outer = a_all[k] if position[k] < 0 else 0.0
+            good = _feasible(z[r], y, a, upper, position[k], owed + labels[k] * outer, offset,
+                             target[r])  # fmt: skip
+            if not good:
+                for i in range(e):
+                    target[r, i] = np.nan
+        np.dot(target[:left], Q, x[:left])
+        going = 0
+        for r in range(left):
+            c = active[r]
+            s, k = slot[c], ks[c]
+            outer = a_all[k] if position[k] < 0 else 0.0
+            bound = _upper_bound(
+                target[r], x[r], rows[s], images, root, outer, diagonal[k],
+                G[k] - labels[k] * beta + mu_now, roots[k], mu[c],
+                quadratic, present, total, value, 1.0,
+            )  # fmt: skip
+            if bound < out[c]:  # never true of NaN
+                out[c] = bound
+                for i in range(e):
+                    change[s, i], image[s, i] = target[r, i], x[r, i]
+                age[s] = 0
+            for i in range(e):
+                duals[s, i] = dual[r, i]
+            if out[c] >= floor[c]:
+                if going < r:
+                    for i in range(e):
+                        z[going, i], dual[going, i] = z[r, i], dual[r, i]
+                        constant[going, i] = constant[r, i]
+                    active[going] = c
+                going += 1
+        left = going
+        if left == 0 or left <= FEW < n:
+            break
     return out
+
+
+@internal
+def _direction(Q, y, position, members, R, offset):
+    """How the free samples near the margin take over one unit of ``y.a``, and the image of that."""
+    e = len(y)
+    direction, image = np.zeros(e), np.zeros(e)
+    if not offset or len(members) == 0:
+        return direction, image
+    size = 0.0
+    for j in range(len(members)):
+        i = position[members[j]]
+        if i >= 0:
+            direction[i] = R[0, 1 + j]
+            size += y[i] * R[0, 1 + j]
+    if not size > 0.1:  # all of them together make up one; a few that cancel do not
+        direction[:] = 0.0
+        return direction, image
+    for j in range(e):
+        direction[j] /= size
+        if direction[j] != 0.0:
+            for i in range(e):
+                image[i] += direction[j] * Q[j, i]
+    return direction, image
+
+
+@summing
+def _carry_over(change, image, Q, y, a, upper, own, owed, direction, direction_image, offset):
+    """Make the response of an earlier state feasible in this one; False if that did not work."""
+    e = len(a)
+    moved = np.empty(e)
+    for attempt in range(2):
+        excess, size = -owed, abs(owed)
+        for i in range(e):
+            w = min(max(a[i] + change[i], 0.0), upper[i]) - a[i]
+            moved[i] = w - change[i]
+            change[i] = w
+            excess += y[i] * w
+            size += a[i]
+        if own >= 0:
+            excess -= y[own] * (change[own] + a[own])
+            moved[own] -= change[own] + a[own]
+            change[own] = -a[own]
+        for i in range(e):
+            # Adding a and taking it away again leaves a rounding, which the bound allows for.
+            if abs(moved[i]) > 4e-16 * (a[i] + abs(change[i])):
+                for j in range(e):
+                    image[j] += moved[i] * Q[i, j]
+        if not offset or abs(excess) <= 1e-14 * size:
+            return True
+        if attempt == 0:
+            for i in range(e):
+                change[i] -= excess * direction[i]
+                image[i] -= excess * direction_image[i]
+    # Only little is owed now: those with the most room take it.
+    for _ in range(8):
+        best, most = -1, 0.0
+        for i in range(e):
+            v = a[i] + change[i]
+            room = v if y[i] * excess > 0.0 else upper[i] - v
+            if room > most and i != own:
+                best, most = i, room
+        if best < 0:
+            return False
+        d = -y[best] * min(most, abs(excess)) * np.sign(excess)
+        change[best] += d
+        for j in range(e):
+            image[j] += d * Q[best, j]
+        excess += y[best] * d
+        if abs(excess) <= 1e-14 * size:
+            return True
+    return False
+
+
+@summing
+def _feasible(z, y, a, upper, own, goal, offset, change):
+    r"""From a point in the box to a change of the dual variables that is feasible for A \ k.
+
+    With an offset the point is shifted along y, clipped to its box, until ``y.a`` meets its goal;
+    their sum is piecewise linear and monotone in the shift: Newton steps, kept inside a bracket. Says
+    whether it got there.
+    """
+    e = len(z)
+    shift = 0.0
+    good = not offset
+    if offset:
+        size = 0.0
+        for i in range(e):
+            size += abs(z[i])
+        low, high = -np.inf, np.inf
+        for _ in range(60):
+            excess, moving = -goal, 0
+            for i in range(e):
+                v = min(max(z[i] - y[i] * shift, 0.0), upper[i])
+                if i != own:
+                    excess += y[i] * v
+                    moving += 0.0 < v < upper[i]
+            if abs(excess) <= 1e-14 * size:
+                good = True
+                break
+            if excess > 0.0:
+                low = shift
+            else:
+                high = shift
+            trial = shift + excess / max(moving, 1)
+            if not low < trial < high:  # where a side is still open, no step passes it
+                trial = (low + high) / 2
+            if trial == shift or not np.isfinite(trial):
+                break
+            shift = trial
+    for i in range(e):
+        change[i] = min(max(z[i] - y[i] * shift, 0.0), upper[i]) - a[i]
+    if own >= 0:
+        change[own] = -a[own]
+    return good
+
+
+@summing
+def _upper_bound(
+    change, image, row, images, root, outer, diagonal, own_image, own_root, mu,
+    quadratic, present, total, value, roundings,
+):  # fmt: skip
+    """F minus the dual value after a feasible change, less rounding; ``outer``: a_k if not near."""
+    added, length = -outer, own_root * outer
+    square = outer * outer * diagonal - 2.0 * outer * own_image
+    for i in range(len(change)):
+        d = change[i]
+        added += d
+        length += root[i] * abs(d)
+        square += d * (image[i] - 2.0 * row[i] * outer + 2.0 * images[i])
+    rounding = ROUNDING * roundings
+    square += quadratic + rounding * (quadratic + 2.0 * present * length + length * length)
+    return value - (total + added - square / (2.0 * mu))

@@ -10,21 +10,44 @@ candidate give points so good that the bounds decide almost every comparison.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from deferlearn.kernels import Array, Index
+from deferlearn.objective.crude import crude_bounds
+from deferlearn.objective.decision import decide
 from deferlearn.objective.evaluation import leaves_nothing, shared_gains
 from deferlearn.objective.path import LOW, UP
-from deferlearn.objective.response import ROUNDING, Response
-from deferlearn.objective.solver import Counters
+from deferlearn.objective.response import Response
+from deferlearn.objective.solver import GAP, NOBODY, Counters, Ends, buffers, most_steps
 from deferlearn.objective.state import State, WorkingSet
+from deferlearn.objective.validation import as_reals
 
 # Bound samples near the margin that may respond besides the free ones: this many times their number.
-NEAR, LEAST_NEAR = 1.5, 16
+NEAR, LEAST_NEAR = 1.0, 16
 # Candidates at once: bounds the memory of the matrices.
 CHUNK = 512
+
+
+class Score(NamedTuple):
+    """What is of interest: the largest ``scale * gain - cost``, up to the factor ``1 - tol``."""
+
+    scale: float
+    cost: Array
+    tol: float
+
+
+def check_score(scale: Any, cost: Any, tol: Any, count: int) -> Score:
+    """The score of `count` candidates, if it is one."""
+    costs = as_reals(cost, "cost")
+    if costs.shape != (count,) or not np.isfinite(costs).all():
+        raise ValueError(
+            f"cost must hold a finite number for each of {count} samples, got {cost!r}."
+        )
+    if not (np.isfinite(scale) and scale > 0.0 and 0.0 <= tol < 1.0):
+        raise ValueError(f"scale={scale!r} must be positive, and tol={tol!r} in [0, 1).")
+    return Score(float(scale), costs, float(tol))
 
 
 class Screening:
@@ -38,84 +61,77 @@ class Screening:
         state: State,
         ws: WorkingSet,
         ks: Index,
-        floor: Callable[[Array], ArrayLike] | None,
+        score: Score | None,
+        gain: Callable[[int], float],
         counters: Counters,
     ) -> tuple[Array, Array]:
         """Lower and upper bounds of the gains of ks; equal where that costs nothing.
 
-        An upper bound below ``floor(lower)`` is tight enough.
+        With a score only as tight as it takes to leave few candidates for the best; ``gain`` solves
+        one exactly.
         """
         if state.trivial:
             return np.zeros(len(ks)), np.zeros(len(ks))
-        value = state.value
-        # Both bounds lean on the present state, which is optimal up to its duality gap.
-        slack = ROUNDING * (state.total + value) + state.gap()
-        exact, shared = shared_gains(state, ws, ks, counters)
+        value, slack = state.value, state.numbers[-1]
+        lower, upper = crude_bounds(state, ks)
+        # Both bounds lean on the present state, which is optimal up to its slack.
+        lower, upper = np.maximum(lower - slack, 0.0), np.minimum(upper + slack, value)
         last = leaves_nothing(state, ks)
-        lower = np.minimum(np.maximum(lower_bounds(state, ks), shared), value)
-        lower[last] = value
-        known = exact & ~last
-        lower[known] = shared[known]
-        upper = lower.copy()
-        open_ = ~(exact | last)
-        if open_.any():
-            limit = np.broadcast_to(-np.inf if floor is None else floor(lower), ks.shape)
-            bounds = self._upper_bounds(state, ws, ks[open_], limit[open_] - slack)
-            upper[open_] = np.minimum(bounds + slack, value)
-            lower[open_] = np.minimum(np.maximum(lower[open_] - slack, 0.0), upper[open_])
-        return lower, upper
+        lower[last] = upper[last] = value
+        floor = np.full(len(ks), -np.inf)
+        if score is not None and len(ks):
+            # The best lower bound is nearly always the best candidate, or close to it.
+            at = int(np.argmax(score.scale * lower - score.cost))
+            lower[at] = upper[at] = gain(int(ks[at]))
+            best = max(0.0, score.scale * lower[at] - score.cost[at])
+            floor = (best + score.cost) / score.scale
+        open_ = (upper >= floor) & (upper > lower)
+        if (open_ & (state.a[ks] == 0.0)).any():
+            exact, shared = shared_gains(state, ws, ks, counters)
+            exact &= upper > lower
+            lower = np.maximum(lower, np.minimum(shared - slack, upper))
+            lower[exact] = upper[exact] = np.minimum(shared[exact], value)
+            open_ &= ~exact
+        response = self._response_of(state, ws) if open_.any() else None
+        if response is not None:
+            at_all = np.flatnonzero(open_)
+            for start in range(0, len(at_all), CHUNK):
+                part = at_all[start : start + CHUNK]
+                bounds = response.bounds(state, ks[part], floor[part] - slack)
+                upper[part] = np.minimum(upper[part], bounds + slack)
+        return np.minimum(lower, upper), upper
 
-    def _upper_bounds(self, state: State, ws: WorkingSet, ks: Index, floor: Array) -> Array:
-        """Upper bounds by a dual point in which the samples near the margin respond; at most F."""
-        out = np.full(len(ks), state.value)
-        # Who owes nothing to the balance of the dual variables can go without anybody's response.
-        alone = np.ones(len(ks), dtype=bool) if not state.problem.offset else state.a[ks] == 0.0
-        out[alone] = np.minimum(out[alone], dropping_bounds(state, ks[alone]))
-        open_ = np.flatnonzero(out >= floor)
-        if len(open_) == 0:
-            return out
+    def decide(
+        self, state: State, ws: WorkingSet, ks: Index, score: Score, counters: Counters
+    ) -> tuple[Array, Array, Ends] | None:
+        """The same, solved as far as needed to tell the best, and its end; None if that is not for here."""
+        if not ws.whole or state.precise or state.trivial or leaves_nothing(state, ks).any():
+            return None
         response = self._response_of(state, ws)
-        if response is None:
-            return out
-        for start in range(0, len(open_), CHUNK):
-            part = open_[start : start + CHUNK]
-            out[part] = np.minimum(out[part], response.bounds(ks[part], floor[part]))
-        return out
+        if response is None or not response.keeps:
+            return None
+        mu = state.mu_without(ks)
+        done, lower, upper, n_paths, n_steps, at, end = decide(
+            ks, score.scale, score.cost, score.tol, mu, GAP * state.unit, most_steps(ws),
+            ws.Q, buffers(state, ws), NOBODY, response.arrays, state.problem.arrays, state.arrays,
+            state.numbers,
+        )  # fmt: skip
+        counters.n_paths += n_paths
+        counters.n_steps += n_steps
+        if not done:
+            return None
+        counters.n_exact += n_paths
+        return lower, upper, Ends(ks[at : at + 1], mu[at : at + 1], *end)
 
     def _response_of(self, state: State, ws: WorkingSet) -> Response | None:
         old = self._response
-        if old is not None and old.keeps and old.ws is ws and not old.stale:
-            if old.state is not state:
-                old.move_to(state)
+        if old is not None and old.serves(state, ws):
             return old
         near = _near(state, ws)
         self._response = Response(state, ws, near) if len(near) else None
+        if old is not None and self._response is not None:
+            self._response.take_over(old, state)
         return self._response
-
-
-def lower_bounds(state: State, ks: Index) -> Array:
-    """``alpha u_k |w|^2 + u_k hinge_k``: what the objective loses at the present w and b."""
-    problem = state.problem
-    y, weight = problem.y[ks], problem.weight[ks]
-    lowest, highest = state.beta_interval()
-    # Without free samples every beta of an interval is optimal, and each gives a valid bound.
-    beta = np.where(y > 0, lowest, highest)
-    beta = np.where(np.isfinite(beta), beta, state.beta)
-    G = state.G[ks] + y * (beta - state.beta)
-    hinge = np.zeros(len(ks)) if problem.hard else weight * np.maximum(-G, 0.0) / state.mu
-    return problem.alpha * weight * state.quadratic / state.mu**2 + hinge
-
-
-def dropping_bounds(state: State, ks: Index) -> Array:
-    """Upper bounds without offset, or for idle samples: leave a_k out and change nothing else."""
-    a = state.a[ks]
-    mu = state.mu_without(ks)
-    quadratic = state.quadratic - 2 * a * state.images[ks] + a**2 * state.problem.gram.diagonal[ks]
-    # What rounding may do to it: the gradient's own terms count unless carried in two doubles.
-    length = a * state.problem.root[ks]
-    present = np.sqrt(state.quadratic) + (0.0 if state.precise else state.length)
-    quadratic += ROUNDING * (state.quadratic + 2 * present * length + length**2)
-    return np.asarray(state.value - (state.total - a - quadratic / (2 * mu)))
 
 
 def _near(state: State, ws: WorkingSet) -> Index:

@@ -17,7 +17,7 @@ from deferlearn.kernels import Array, Index
 from deferlearn.objective.path import DONE, FREE, LOW, OUT, UNBOUNDED, UP, follow
 from deferlearn.objective.removal import removal_paths
 from deferlearn.objective.start import COLD_START_LIMIT, guess_start
-from deferlearn.objective.state import State, WorkingSet, capacity, is_trivial, nearest
+from deferlearn.objective.state import State, WorkingSet, capacity, nearest
 
 # A committed state misses its optimality conditions by no more than this, relative to their terms...
 RESIDUAL = 1e-10
@@ -33,7 +33,8 @@ EXTRA, LEAST_EXTRA = 2, 96
 MOST_VIOLATORS = 1024
 
 
-_NO_COLUMNS = np.zeros((1, 1))
+# For paths on which every candidate is in the working set.
+NOBODY = np.zeros((1, 6))
 
 
 class NumericalError(RuntimeError):
@@ -100,24 +101,49 @@ def _scatter(
     state.changed()
 
 
+def buffers(state: State, ws: WorkingSet) -> tuple[Index, Array, int]:
+    """The free set in the working set's order, with room to grow; not to be changed."""
+    owner, made = state.once("buffers", lambda: (ws, _buffers(state, ws)))
+    return made if owner is ws else _buffers(state, ws)
+
+
 class Ends(NamedTuple):
     """Where the paths of several candidates end; one row each. Members, p and R are the last one's."""
 
     ks: Index
     mu: Array
-    outcome: Index
-    gain: Array
-    steps: Index
-    beta: Array
+    numbers: Array
     a: Array
     a_lo: Array
-    G: Array
     status: Any
-    gap: Array
-    short: Array
     members: Index
     p: int
     R: Array
+
+    @property
+    def outcome(self) -> Array:
+        """How each path ended."""
+        return self.numbers[:, 0]
+
+    @property
+    def gain(self) -> Array:
+        """What each removal gains, if its end is optimal."""
+        return self.numbers[:, 1]
+
+    @property
+    def beta(self) -> Array:
+        """The offset at each end, times mu."""
+        return self.numbers[:, 3]
+
+    @property
+    def gap(self) -> Array:
+        """The working set's part of mu times each duality gap."""
+        return self.numbers[:, 4]
+
+    @property
+    def short(self) -> Array:
+        """By how much G falls short of zero where dual variables have no upper bound."""
+        return self.numbers[:, 5]
 
 
 def removal_ends(
@@ -125,39 +151,45 @@ def removal_ends(
 ) -> Ends:
     """Follow the removal of each of ks; with ``mu_new`` a k of -1 removes nobody."""
     problem = state.problem
-    members, R, p = _buffers(state, ws)
-    nobody = ks < 0
-    local = ws.position[ks]
-    a_k, a_k_lo = state.a[ks], state.a_lo[ks]
-    columns = columns_lo = _NO_COLUMNS
-    diagonal, diagonal_lo = problem.gram.diagonal[ks], np.zeros(len(ks))
-    if nobody.any():
-        local[nobody], a_k[nobody], a_k_lo[nobody] = -1, 0.0, 0.0
-    if (local < 0).any():
-        outside = (local < 0) & ~nobody
-        columns = np.zeros((len(ks), len(ws.index)))
-        columns_lo = np.zeros_like(columns)
-        if outside.any() and state.precise:
-            columns[outside], columns_lo[outside] = problem.gram.block_pair(ks[outside], ws.index)
-            for c in np.flatnonzero(outside):
-                pair = problem.gram.block_pair(ks[c : c + 1], ks[c : c + 1])
-                diagonal[c], diagonal_lo[c] = pair[0][0, 0], pair[1][0, 0]
-        elif outside.any():
-            columns[outside] = problem.gram.block(ks[outside], ws.index)
+    local = ks if ws.whole else np.where(ks < 0, -1, ws.position[ks])
+    outside = columns = columns_lo = NOBODY
+    if not ws.whole or mu_new is not None:
+        outside, columns, columns_lo = _outsiders(state, ws, ks, local)
     mu = state.mu_without(ks) if mu_new is None else mu_new
+    members, R, p = buffers(state, ws)
     # The paths copy what they change: where everybody is in the working set nothing is gathered.
     everybody = slice(None) if ws.whole else ws.index
     out = removal_paths(
         ws.Q, ws.Q_lo, ws.y, ws.upper, ws.root, problem.offset,
         state.a[everybody], state.a_lo[everybody], state.G[everybody], state.beta,
         state.status[everybody], members, p, R, state.mu, state.quadratic,
-        local, columns, columns_lo, diagonal, diagonal_lo, a_k, a_k_lo,
-        problem.y[ks], state.G[ks], mu, most_steps(ws),
+        local, outside, columns, columns_lo, mu, most_steps(ws),
     )  # fmt: skip
     ends = Ends(ks, mu, *out)
     counters.n_paths += len(ks)
-    counters.n_steps += int(ends.steps.sum())
+    counters.n_steps += int(sum(ends.numbers[:, 2]))
     return ends
+
+
+def _outsiders(state: State, ws: WorkingSet, ks: Index, local: Index) -> tuple[Array, Array, Array]:
+    """What `removal_paths` must know of candidates outside of the working set; nobody is all zeros."""
+    gram, somebody = state.problem.gram, ks >= 0
+    outside, columns = np.zeros((len(ks), 6)), np.zeros((len(ks), len(ws.index)))
+    columns_lo = np.zeros_like(columns)
+    at = np.flatnonzero(somebody & (local < 0))
+    if len(at):
+        k = ks[at]
+        outside[at, 0] = gram.diagonal[k]
+        outside[at, 2], outside[at, 3] = state.a[k], state.a_lo[k]
+        outside[at, 4], outside[at, 5] = state.problem.y[k], state.G[k]
+        if state.precise:
+            columns[at], columns_lo[at] = gram.block_pair(k, ws.index)
+            for c in at:
+                hi, lo = gram.block_pair(ks[c : c + 1], ks[c : c + 1])
+                outside[c, 0], outside[c, 1] = hi[0, 0], lo[0, 0]
+        else:
+            columns[at] = gram.block(k, ws.index)
+    return outside, columns, columns_lo
 
 
 def most_steps(ws: WorkingSet) -> int:
@@ -172,11 +204,9 @@ def remove(
 
     ``end`` is where the path of k alone leads, if that is known already.
     """
-    rest = state.kept.copy()
-    rest[k] = False
-    if end is None and not is_trivial(state.problem, rest):
+    if end is None and not state.trivial_without(k):
         end = removal_ends(state, ws, np.array([k]), counters)
-    state.kept = rest
+    state.kept[k] = False
     state.removed.append(k)
     state.a[k] = 0.0
     state.a_lo[k] = 0.0
@@ -205,7 +235,7 @@ def is_settled(state: State) -> bool:
     """Whether the state, whose gradient must be fresh, is optimal as far as we promise."""
     return (
         abs(state.imbalance()) <= 1e-12 * max(1.0, state.total)
-        and float(state.violations().max(initial=0.0)) <= RESIDUAL
+        and state.worst_violation <= RESIDUAL
         and state.gap() <= GAP * state.unit
         and state.rounding() <= ROUNDING
     )
@@ -248,7 +278,7 @@ def settle(state: State, counters: Counters) -> None:
     raise NumericalError(
         f"No optimum could be verified for {int(state.kept.sum())} samples with alpha="
         f"{state.problem.alpha * state.problem.gram.unit:g} (largest violation "
-        f"{state.violations().max():.1e}, duality gap {state.gap():.1e}). Columns of X of very different "
+        f"{state.worst_violation:.1e}, duality gap {state.gap():.1e}). Columns of X of very different "
         "size, or a very small alpha, do this: rescale the columns, or raise alpha."
     )
 

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deferlearn.kernels import Array, Gram, Index, LinearGram
-from deferlearn.objective.doubledouble import balance
+from deferlearn.objective.measures import INTERIOR, clip, measure, tally
 from deferlearn.objective.path import LOW, OUT, UP
 from deferlearn.objective.scaling import mu_from_alpha
 
 # Up to this size every sample is in the working set, and nothing needs to be checked outside of it.
 WHOLE_SET_LIMIT = 768
-# Closer to a bound than this share of the largest dual variable (of the box), a sample is on it.
-INTERIOR = 1e-11
 _EPS = float(np.finfo(np.float64).eps)
+# What sums over all samples may lose, relative to their terms, so that a bound stays one.
+ROUNDING = 64 * _EPS
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,24 @@ class Problem:
     offset: bool
     root: Array  # square roots of the Gram matrix's diagonal
     hard: bool  # errors are forbidden instead of paid for
+
+    @cached_property
+    def positive(self) -> NDArray[np.bool_]:
+        """Mask of the samples with label +1."""
+        return self.y > 0.0
+
+    @cached_property
+    def longest(self) -> float:
+        """Length of the longest image."""
+        return float(self.root.max(initial=0.0))
+
+    @cached_property
+    def arrays(self) -> tuple[Any, ...]:
+        """What compiled code is given of a problem: each sample's numbers, and what all share."""
+        return (
+            self.y, self.weight, self.upper, self.root, self.gram.diagonal,
+            self.alpha, self.offset, self.hard,
+        )  # fmt: skip
 
 
 @dataclass
@@ -58,28 +78,32 @@ class State:
 
     def copy(self) -> State:
         """An independent state; the problem is shared."""
-        arrays = ("kept", "a", "a_lo", "G", "status", "members", "R")
-        changed = {name: getattr(self, name).copy() for name in arrays}
-        return replace(self, removed=list(self.removed), _derived=dict(self._derived), **changed)
+        return State(
+            self.problem, self.kept.copy(), self.a.copy(), self.a_lo.copy(), self.G.copy(), self.beta,
+            self.status.copy(), self.members.copy(), self.R.copy(), self.precise,
+            list(self.removed), dict(self._derived),
+        )  # fmt: skip
 
     def changed(self) -> None:
         """Forget what was derived; whoever changes a state says so by this."""
         self._derived.clear()
 
-    def _once(self, name: str, compute: Callable[[], Any]) -> Any:
-        if name not in self._derived:
-            self._derived[name] = compute()
-        return self._derived[name]
+    def once(self, name: str, compute: Callable[[], Any]) -> Any:
+        """What is computed once and belongs to this state alone."""
+        known = self._derived.get(name)
+        if known is None:
+            known = self._derived[name] = compute()
+        return known
 
     @property
     def total_weight(self) -> float:
         """Sum of the weights of the kept samples: their number, if nobody is weighted."""
-        return self._once("total", lambda: float(self.problem.weight[self.kept].sum()))
+        return self._tally[2]
 
     @property
     def mu(self) -> float:
         """Weight of ``|w|^2 / 2`` for the kept samples."""
-        return mu_from_alpha(self.problem.alpha, self.total_weight)
+        return self.once("mu", lambda: mu_from_alpha(self.problem.alpha, self.total_weight))
 
     def mu_without(self, k: Index) -> Array:
         """``mu`` after the removal of each of the samples k."""
@@ -88,44 +112,93 @@ class State:
     @property
     def trivial(self) -> bool:
         """Nothing kept, or one class only and an offset: w = 0 is optimal and F = 0."""
-        return self._once("trivial", lambda: is_trivial(self.problem, self.kept))
+        return self.once("trivial", lambda: self._is_trivial(*self.class_counts))
+
+    def trivial_without(self, k: int) -> bool:
+        """Whether the removal of k leaves a trivial state."""
+        negative, positive = self.class_counts
+        is_positive = bool(self.problem.positive[k])
+        return self._is_trivial(negative - (not is_positive), positive - is_positive)
+
+    def _is_trivial(self, negative: int, positive: int) -> bool:
+        return negative + positive == 0 or (self.problem.offset and min(negative, positive) == 0)
 
     @property
     def class_counts(self) -> tuple[int, int]:
         """How many negative and positive samples are kept."""
+        negative, positive, _ = self._tally
+        return negative, positive
 
-        def count() -> tuple[int, int]:
-            positive = int((self.problem.y[self.kept] > 0).sum())
-            return int(self.kept.sum()) - positive, positive
-
-        return self._once("counts", count)
+    @property
+    def _tally(self) -> tuple[int, int, float]:
+        problem = self.problem
+        return self.once("tally", lambda: tally(self.kept, problem.y, problem.weight))
 
     @property
     def images(self) -> Array:
         """``(Qa)_i``, for every kept sample."""
-        return self._once("images", lambda: self.G - self.problem.y * self.beta + self.mu)
+        return self.once("images", lambda: self.G - self.problem.y * self.beta + self.mu)
+
+    @property
+    def _measures(self) -> Any:
+        problem = self.problem
+        return self.once(
+            "measures",
+            lambda: measure(
+                self.kept, self.a, self.a_lo, self.G, self.status, problem.upper, problem.root,
+                problem.y, self.beta, self.mu,
+            ),
+        )  # fmt: skip
 
     @property
     def quadratic(self) -> float:
         """``a'Qa``, the squared norm of ``mu * w``."""
-        return self._once("quadratic", lambda: max(0.0, float(self.a @ self.images)))
+        return self._measures[1]
 
     @property
     def total(self) -> float:
         """Sum of the dual variables."""
-        return self._once("sum", lambda: float(self.a.sum()))
+        return self._measures[0]
 
     @property
     def length(self) -> float:
         """Sum of the lengths of the dual variables' images: the size of what adds up to w."""
-        return self._once("length", lambda: float(self.problem.root @ self.a))
+        return self._measures[2]
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """What compiled code is given of a state: each sample's numbers, the free set."""
+        return self.a, self.a_lo, self.G, self.status, self.kept, self.members, self.R
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """What compiled code is given of a state besides.
+
+        beta, mu, the sum of a, a'Qa, the size of what rounding may have left in the gradient (its own
+        terms count unless they were carried in two doubles), F, the interval of beta, and what the
+        state may be short of the optimum.
+        """
+
+        def collect() -> tuple[float, ...]:
+            total, quadratic, value = self.total, self.quadratic, self.value
+            present = math.sqrt(quadratic) + (0.0 if self.precise else self.length)
+            lowest, highest = (b if math.isfinite(b) else self.beta for b in self.beta_interval())
+            slack = ROUNDING * (total + value) + self.gap()
+            return self.beta, self.mu, total, quadratic, present, value, lowest, highest, slack
+
+        return self.once("numbers", collect)
+
+    @property
+    def worst_violation(self) -> float:
+        """The largest of `violations`."""
+        return self._measures[4]
 
     @property
     def value(self) -> float:
         """F of the kept samples: the dual value, equal to the primal one up to `gap`."""
         if self.trivial:
             return 0.0
-        return self._once("value", lambda: self.total - self.quadratic / (2.0 * self.mu))
+        return self.once("value", lambda: self.total - self.quadratic / (2.0 * self.mu))
 
     @property
     def unit(self) -> float:
@@ -154,9 +227,7 @@ class State:
 
     def clip(self) -> None:
         """Put dual variables that rounding left outside of their box back on its border."""
-        outside = (self.a + self.a_lo < 0.0) | (self.a + self.a_lo > self.problem.upper)
-        self.a[outside] = np.clip(self.a[outside], 0.0, self.problem.upper[outside])
-        self.a_lo[outside] = 0.0
+        clip(self.a, self.a_lo, self.problem.upper)
 
     def violations(self) -> Array:
         """By how much each kept sample misses its optimality condition, relative to the terms of G."""
@@ -167,37 +238,30 @@ class State:
 
     def imbalance(self) -> float:
         """``y.a``, which must be zero with an offset; summed in two doubles."""
-        if not self.problem.offset:
-            return 0.0
-        return float(balance(self.problem.y, self.a, self.a_lo))
+        return self._measures[3] if self.problem.offset else 0.0
 
     def rounding(self) -> float:
         """How far rounding alone can move the relative gradient, in the present arithmetic."""
         if self.precise:
             return _EPS
-        root = self.problem.root
-        size = self.mu + abs(self.beta) + np.sqrt(self.quadratic) * root.max(initial=0.0)
-        return float(_EPS * root.max(initial=0.0) * self.length / max(size, 1e-300))
+        longest = self.problem.longest
+        size = self.mu + abs(self.beta) + float(np.sqrt(self.quadratic)) * longest
+        return _EPS * longest * self.length / max(size, 1e-300)
 
     def gap(self) -> float:
         """Primal minus dual value at this point, for balanced dual variables."""
         if self.trivial:
             return 0.0
-        a, G = self.a[self.kept], self.G[self.kept]
-        if self.problem.hard:
-            short = float(np.maximum(-G, 0.0).max(initial=0.0)) / self.mu
-            return float(a @ np.maximum(G, 0.0)) / self.mu + 2.0 * short * self.value
-        upper = self.problem.upper[self.kept]
-        terms = a * np.maximum(G, 0.0) + (upper - a) * np.maximum(-G, 0.0)
-        return float(terms.sum()) / self.mu
+        gap, short = self._measures[5:7]
+        return gap / self.mu + 2.0 * short / self.mu * self.value
 
     def beta_interval(self) -> tuple[float, float]:
         """All optimal ``beta``; a single point as soon as a sample is strictly inside its box."""
-        a, upper = self.a, self.problem.upper
-        at_low = self.kept & (a <= INTERIOR * a.max(initial=0.0))
-        at_up = self.kept & ~at_low & (upper - a <= INTERIOR * upper)
-        if not self.problem.offset or (self.kept & ~at_low & ~at_up).any():
+        inside = self._measures[7]
+        if inside or not self.problem.offset:
             return self.beta, self.beta
+        at_low = self.kept & (self.a <= INTERIOR * self.a.max(initial=0.0))
+        at_up = self.kept & ~at_low
         # Moving beta by d changes G_i by y_i d, which must stay >= 0 at the lower bound, <= 0 above.
         y, room = self.problem.y, np.where(at_low, self.G, -self.G)
         falls = (at_low & (y > 0)) | (at_up & (y < 0))
@@ -218,12 +282,6 @@ class State:
         self.beta = float(label) * self.mu
         self.changed()
         self.G[:] = self.problem.y * self.beta - self.mu
-
-
-def is_trivial(problem: Problem, kept: NDArray[np.bool_]) -> bool:
-    """Whether w = 0 is optimal because nobody, or with an offset one class only, is kept."""
-    labels = problem.y[kept]
-    return len(labels) == 0 or (problem.offset and bool((labels == labels[0]).all()))
 
 
 def empty_state(problem: Problem) -> State:

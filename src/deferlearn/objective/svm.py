@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from deferlearn.kernels import Array, Index, LinearGram, kernel_function, make_g
 from deferlearn.objective import solver
 from deferlearn.objective.doubledouble import weighted_row_sum
 from deferlearn.objective.evaluation import exact_gains, leaves_nothing, optimal
-from deferlearn.objective.screening import Screening
+from deferlearn.objective.screening import Screening, check_score
 from deferlearn.objective.solver import Counters
 from deferlearn.objective.state import Problem, State, WorkingSet, empty_state
 from deferlearn.objective.validation import (
@@ -174,28 +174,52 @@ class SVMObjective:
         index = check_indices(ks, self._state.kept)
         return exact_gains(self._state, self._working_set, index, self.counters)
 
-    def gain_bounds(
-        self, ks: Iterable[int], floor: Callable[[Array], ArrayLike] | None = None
-    ) -> tuple[Array, Array]:
+    def gain_bounds(self, ks: Iterable[int]) -> tuple[Array, Array]:
         """Certified lower and upper bounds of the gains of several samples, cheaply.
 
         They meet for every sample whose dual variable stays zero.
+        """
+        index = check_indices(ks, self._state.kept)
+        return self._screening.gain_bounds(
+            self._state, self._working_set, index, None, self.gain, self.counters
+        )
+
+    def score_bounds(
+        self, ks: Iterable[int], scale: float, cost: ArrayLike, tol: float = 0.0
+    ) -> tuple[Array, Array]:
+        """Bounds of gains, tight only as far as it tells the largest ``scale * gain - cost``.
+
+        Bounds that show that a sample is not the one are left as wide as they are; of the others most,
+        usually all, are solved, so that their bounds meet.
 
         Parameters
         ----------
         ks : iterable of int
             Kept samples.
-        floor : callable, default=None
-            Gets the lower bounds and returns, one for all or one for each, from where on a gain is of
-            interest: an upper bound that has fallen below it is not tightened further.
+        scale : float
+            Positive.
+        cost : array-like
+            One number for each of ks.
+        tol : float in [0, 1), default=0.0
+            The largest up to the factor ``1 - tol`` is good enough.
 
         Returns
         -------
         lower, upper : ndarrays
+            Of the gains.
         """
         index = check_indices(ks, self._state.kept)
+        score = check_score(scale, cost, tol, len(index))
+        if len(index):
+            decided = self._screening.decide(
+                self._state, self._working_set, index, score, self.counters
+            )
+            if decided is not None:
+                lower, upper, end = decided
+                self._keep(int(end.ks[0]), end)
+                return lower, upper
         return self._screening.gain_bounds(
-            self._state, self._working_set, index, floor, self.counters
+            self._state, self._working_set, index, score, self.gain, self.counters
         )
 
     def remove(self, k: int) -> None:
@@ -319,4 +343,4 @@ class SVMObjective:
         if fresh.trivial:
             return 0.0
         fresh.refresh()
-        return float(fresh.violations().max())
+        return fresh.worst_violation

@@ -156,7 +156,7 @@ def check_indices(ks: Iterable[int], kept: NDArray[np.bool_]) -> Index:
     if given.ndim != 1 or given.dtype.kind not in "iu":
         raise ValueError(f"Samples are named by whole numbers, got {given.tolist()!r}.")
     index = given.astype(np.int64)
-    if index.min() < 0 or index.max() >= len(kept):
+    if index.view(np.uint64).max() >= len(kept):  # a negative one is huge here
         bad = (index < 0) | (index >= len(kept))
         raise ValueError(
             f"Sample {index[bad][0]} does not exist; indices run from 0 to {len(kept) - 1}."

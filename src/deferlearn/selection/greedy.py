@@ -64,7 +64,7 @@ def run(
         for index, drawn in enumerate(rounds):
             weight = omega(ratio, n, index)
             candidates = states.candidates if drawn is None else drawn
-            candidates = candidates[free[candidates] & floor.allows(candidates)]
+            candidates = floor.allowed(candidates[free[candidates]])
             choice = state.best(candidates, weight, loss, tol)
             iterations.append(
                 Iteration(
@@ -107,12 +107,12 @@ class ClassFloor:
             kept = self._labels[objective.kept]
             self._left = {label: int((kept == label).sum()) for label in np.unique(kept)}
 
-    def allows(self, candidates: Index) -> Any:
-        """Which candidates may still be deferred."""
+    def allowed(self, candidates: Index) -> Index:
+        """The candidates that may still be deferred."""
         if self.least <= 0:
-            return np.ones(len(candidates), dtype=bool)
+            return candidates
         open_ = [label for label, left in self._left.items() if left > self.least]
-        return np.isin(self._labels[candidates], open_)
+        return candidates[np.isin(self._labels[candidates], open_)]
 
     def take(self, k: int) -> None:
         """Count a deferred sample."""

@@ -19,9 +19,8 @@ class Iteration:
     picked : the sample that was deferred, -1 if no score was positive
     score, gain : of the best candidate; ``omega * gain - loss`` (NaN where bounds alone showed that no
         candidate has a positive score)
-    n_candidates, n_exact, n_screened : candidates, how many of them got a path of their own in this
-        round, and how many needed none: dismissed by bounds, settled by the path that idle
-        samples share, or known from another run
+    n_candidates, n_exact, n_screened : candidates, how many of their gains were solved exactly in this
+        round, and how many were not: dismissed by bounds, or known from an earlier round or run
     slack : how far, relative to the best possible score, the pick may be from it (0 unless tol > 0)
     """
 

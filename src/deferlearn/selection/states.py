@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
@@ -34,11 +35,11 @@ class Objective(Protocol):
     def gain(self, k: int) -> float:
         """Exact marginal gain of deferring k."""
 
-    def gain_bounds(self, ks: Any, floor: Any = None) -> tuple[Array, Array]:
-        """Certified lower and upper bounds.
+    def gain_bounds(self, ks: Any) -> tuple[Array, Array]:
+        """Certified lower and upper bounds; the closer they are, the fewer gains are asked for.
 
-        ``floor`` gets the lower bounds and returns, for each, the gain below which an upper bound need
-        not be tighter.
+        An objective may offer ``score_bounds(ks, scale, cost, tol)`` besides: the same, but tight only
+        where it helps to find the largest ``scale * gain - cost`` up to the factor ``1 - tol``.
         """
 
     def remove(self, k: int) -> None:
@@ -69,6 +70,7 @@ class State:
         n = len(objective.kept)
         self.lower = np.full(n, -np.inf)
         self.upper = np.full(n, np.inf)
+        self.bounded = np.zeros(n, dtype=bool)
         self.exact = np.zeros(n, dtype=bool)
         self.n_solved = 0
 
@@ -85,54 +87,77 @@ class State:
 
         With ``tol`` the largest up to the factor ``1 - tol``.
         """
-        if len(candidates) == 0:
-            return Choice(-1, np.nan, np.nan, 0, 0.0)
-        solved_before = self.n_solved
-        cost = loss[candidates]
-        self._bound(candidates, omega, cost)
+        before = self.n_solved
         while True:
-            low = omega * self.lower[candidates] - cost
-            high = omega * self.upper[candidates] - cost
-            best, bound = float(low.max()), float(high.max())
-            n_exact = self.n_solved - solved_before
-            if bound <= 0.0:
-                return Choice(-1, np.nan, np.nan, n_exact, 0.0)
-            tie = TIE * max(self._unit, abs(best))
-            matters = (high > 0.0) & (high >= best - tie)
-            if tol > 0.0 and best > 0.0 and best >= (1.0 - tol) * bound:
-                matters &= low == best
-            unsolved = matters & ~self.exact[candidates]
-            if not unsolved.any():
+            unknown, leader, best, bound, ask, winner = survey(
+                candidates, self.lower, self.upper, self.bounded, self.exact,
+                loss, omega, tol, self._unit,
+            )  # fmt: skip
+            if unknown:
+                self._bound(candidates, omega, loss, tol)
+            elif ask >= 0:
+                self.solve(ask)
+            else:
                 break
-            self.solve(int(candidates[np.argmax(np.where(unsolved, high, -np.inf))]))
-        winners = matters & (low >= best - tie) & (low > 0.0)
-        if not winners.any():
-            return Choice(-1, best, float(self.lower[candidates[np.argmax(low)]]), n_exact, 0.0)
-        at = int(np.flatnonzero(winners)[np.argmin(candidates[winners])])
-        score, k = float(low[at]), int(candidates[at])
+        n_exact = self.n_solved - before
+        if leader < 0:
+            return Choice(-1, np.nan, np.nan, n_exact, 0.0)
+        if winner < 0:
+            return Choice(-1, best, float(self.lower[leader]), n_exact, 0.0)
+        gain = float(self.lower[winner])
+        score = omega * gain - float(loss[winner])
         slack = max(0.0, 1.0 - score / bound) if tol > 0.0 else 0.0
-        return Choice(k, score, float(self.lower[k]), n_exact, slack)
+        return Choice(winner, score, gain, n_exact, slack)
 
-    def _bound(self, candidates: Index, omega: float, cost: Array) -> None:
-        """Bounds for those without; one exact gain tells from where on they are worth being tight."""
-        new = np.isinf(self.upper[candidates])
-        if not new.any():
-            return
-        ks, costs = candidates[new], cost[new]
-
-        def floor(lower: Array) -> Array:
-            known = omega * self.lower[candidates] - cost
-            best = max(0.0, float(known.max()))
-            # The best lower bound is nearly always the best candidate, or close to it.
-            at = int(np.argmax(omega * lower - costs))
-            return (max(best, omega * self.solve(int(ks[at])) - costs[at]) + costs) / omega
-
-        lower, upper = self.objective.gain_bounds(ks, floor=floor)
-        unsolved = ~self.exact[ks]
-        ks, lower, upper = ks[unsolved], lower[unsolved], upper[unsolved]
-        self.lower[ks], self.upper[ks] = lower, upper
+    def _bound(self, candidates: Index, omega: float, loss: Array, tol: float) -> None:
+        """Bounds for those without, tight where it matters for the best score."""
+        ks = candidates[~self.bounded[candidates]]
+        # An objective that knows what its bounds are for can leave most of them wide.
+        score_bounds = getattr(self.objective, "score_bounds", None)
+        if score_bounds is None:
+            lower, upper = self.objective.gain_bounds(ks)
+        else:
+            lower, upper = score_bounds(ks, omega, loss[ks], tol)
+        self.lower[ks], self.upper[ks], self.bounded[ks] = lower, upper, True
         # Bounds that meet are the gain: nothing is left to solve.
-        self.exact[ks] = lower == upper
+        exact = lower == upper
+        self.exact[ks] = exact
+        self.n_solved += int(np.count_nonzero(exact))
+
+
+@njit(cache=True)
+def survey(  # type: ignore[no-untyped-def]
+    candidates, lower, upper, bounded, exact, loss, omega, tol, unit
+):
+    """Where the search for the largest ``omega * gain - loss`` stands.
+
+    Returns whether a candidate has no bounds yet; who has the largest certain score (-1: nobody's can
+    be positive) and that score; the largest possible score; whose gain must be solved next (-1: it is
+    decided); and the winner (-1: no score is positive).
+    """
+    leader, best, bound = -1, -np.inf, -np.inf
+    for k in candidates:
+        if not bounded[k]:
+            return True, -1, best, bound, -1, -1
+        low = omega * lower[k] - loss[k]
+        if leader < 0 or low > best:
+            leader, best = k, low
+        bound = max(bound, omega * upper[k] - loss[k])
+    if bound <= 0.0:
+        return False, -1, best, bound, -1, -1
+    tie = TIE * max(unit, abs(best))
+    enough = tol > 0.0 and best > 0.0 and best >= (1.0 - tol) * bound
+    ask, highest, winner = -1, -np.inf, -1
+    for k in candidates:
+        low, high = omega * lower[k] - loss[k], omega * upper[k] - loss[k]
+        if high <= 0.0 or high < best - tie or (enough and low != best):
+            continue
+        if not exact[k]:
+            if high > highest:
+                ask, highest = k, high
+        elif low >= best - tie and low > 0.0 and (winner < 0 or k < winner):
+            winner = k
+    return False, leader, best, bound, ask, winner
 
 
 class States:

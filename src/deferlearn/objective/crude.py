@@ -1,0 +1,40 @@
+"""Bounds on gains that cost next to nothing: the present primal and dual points, without the sample."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from deferlearn.kernels import Array, Index
+from deferlearn.objective.state import ROUNDING, State
+
+
+def crude_bounds(state: State, ks: Index) -> tuple[Array, Array]:
+    """Lower and upper bounds of the gains of ks, for an exactly optimal state; at most F.
+
+    Lower: ``alpha u_k |w|^2 + u_k hinge_k``, what the objective loses at the present w and b. Upper:
+    leave a_k out and change nothing else; with an offset only who owes nothing to ``y.a`` can.
+    """
+    return crude(ks, state.mu_without(ks), state.problem.arrays, state.arrays, state.numbers)
+
+
+@njit(cache=True)
+def crude(ks, mu_new, samples, points, numbers):
+    """The loop of `crude_bounds`, on what `Problem` and `State` offer to compiled code."""
+    y, weight, _, root, diagonal, alpha, offset, hard = samples
+    a, _, G, _, _, _, _ = points
+    beta, mu, total, quadratic, present, value, lowest, highest, _ = numbers
+    lower, higher = np.empty(len(ks)), np.empty(len(ks))
+    for c in range(len(ks)):
+        k = ks[c]
+        # Without free samples every beta of an interval is optimal, and each gives a valid bound.
+        shift = (lowest if y[k] > 0.0 else highest) - beta
+        hinge = 0.0 if hard else max(0.0, -G[k] - y[k] * shift)
+        lower[c] = min(value, weight[k] * (alpha * quadratic / mu**2 + hinge / mu))
+        higher[c] = value
+        if (a[k] == 0.0 or not offset) and mu_new[c] > 0.0:  # zero: nobody would be left
+            length = a[k] * root[k]
+            square = quadratic - 2.0 * a[k] * (G[k] - y[k] * beta + mu) + a[k] ** 2 * diagonal[k]
+            square += ROUNDING * (quadratic + 2.0 * present * length + length**2)
+            higher[c] = min(value, value - (total - a[k] - square / (2.0 * mu_new[c])))
+    return lower, higher

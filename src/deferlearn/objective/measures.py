@@ -1,0 +1,75 @@
+"""What a state is judged by, over all kept samples, in one pass: values, violations, duality gap."""
+
+import numpy as np
+from numba import njit
+
+from deferlearn.objective.doubledouble import add
+from deferlearn.objective.path import LOW, UP
+
+# Closer to a bound than this share of the largest dual variable (of the box), a sample is on it.
+INTERIOR = 1e-11
+
+
+@njit(cache=True)
+def clip(a, a_lo, upper):
+    """Put what rounding left outside of its box back on the border."""
+    for i in range(a.size):
+        if a[i] + a_lo[i] < 0.0 or a[i] + a_lo[i] > upper[i]:
+            a[i] = min(max(a[i], 0.0), upper[i])
+            a_lo[i] = 0.0
+
+
+@njit(cache=True)
+def tally(kept, y, weight):
+    """How many negative and positive samples are kept, and the sum of their weights."""
+    negative, positive, total = 0, 0, 0.0
+    for i in range(kept.size):
+        if kept[i]:
+            total += weight[i]
+            if y[i] > 0.0:
+                positive += 1
+            else:
+                negative += 1
+    return negative, positive, total
+
+
+@njit(cache=True)
+def measure(kept, a, a_lo, G, status, upper, root, y, beta, mu):
+    """Sums over the kept samples.
+
+    Returns the sum of a; a'Qa; the sum of the lengths of the a_i's images; y.a, carried in two
+    doubles; the largest violation of an optimality condition, relative to the terms of G; mu times the
+    duality gap, by how much G falls short of zero where a has no upper bound, and whether somebody is
+    strictly inside of the box.
+    """
+    largest = 0.0
+    total, quadratic, length = 0.0, 0.0, 0.0
+    owed, owed_lo = 0.0, 0.0
+    for i in range(a.size):
+        if a[i] != 0.0:
+            total += a[i]
+            largest = max(largest, a[i])
+            quadratic += a[i] * (G[i] - y[i] * beta + mu)
+            length += a[i] * root[i]
+            owed, owed_lo = add(owed, owed_lo, y[i] * a[i], y[i] * a_lo[i])
+    quadratic = max(quadratic, 0.0)
+    norm, terms = np.sqrt(quadratic), mu + abs(beta)
+    worst, gap, short = 0.0, 0.0, 0.0
+    inside = False
+    for i in range(a.size):
+        if not kept[i]:
+            continue
+        miss = G[i]
+        if status[i] == LOW:
+            miss = min(miss, 0.0)
+        elif status[i] == UP:
+            miss = max(miss, 0.0)
+        worst = max(worst, abs(miss) / max(terms + root[i] * norm, 2.3e-308))
+        inside |= a[i] > INTERIOR * largest and upper[i] - a[i] > INTERIOR * upper[i]
+        if G[i] > 0.0:
+            gap += a[i] * G[i]
+        elif upper[i] == np.inf:
+            short = max(short, -G[i])
+        else:
+            gap -= (upper[i] - a[i]) * G[i]
+    return total, quadratic, length, owed + owed_lo, worst, gap, short, inside
