@@ -1,0 +1,100 @@
+"""Triage: a machine on all samples, and a ranking of new cases with the threshold that belongs to it."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from deferlearn._crossfit import Samples, fold_rows
+from deferlearn._machine import Machine
+from deferlearn._parameters import _check_cv, _is_whole, count_of
+from deferlearn._threshold import threshold_at, translate
+from deferlearn.baselines._base import Array, Human, MachineBaseline, solve
+
+Index = NDArray[np.int64]
+
+
+class Triage(MachineBaseline):
+    """A baseline that ranks cases. A class says how by `_fit_ranker` and `_rank_by`."""
+
+    budget: float | int
+    cv: Any
+    n_jobs: int | None
+    random_state: Any
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        _check_cv(self.cv)
+        if self.n_jobs is not None and (not _is_whole(self.n_jobs) or self.n_jobs == 0):
+            raise ValueError(f"n_jobs={self.n_jobs!r} must be a whole number other than 0, or None.")
+
+    def _fit_team(self, samples: Samples, machine: Machine, human: Human) -> None:
+        n = len(samples.y)
+        count_of(self.budget, n)
+        answers = self._answers_of(samples.y, human)
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        margin = machine.decision_function(samples.X)
+        ranker = self._fit_ranker(samples, margin, answers, seed)
+        scores = self._rank_by(ranker, samples.X, margin)
+        self.n_samples_fit_ = n
+        self.deferral_rate_ = self._own_budget()
+        if self.cv is not None and 0.0 < self.deferral_rate_ < 1.0:
+            scores = self._held_out_scores(samples, answers, scores, seed)
+        self._ranker = ranker
+        self._threshold = threshold_at(scores, self.deferral_rate_, seed)
+        self.deferral_threshold_ = self._threshold.value
+
+    def _held_out_scores(
+        self, samples: Samples, answers: Array | None, final: Array, seed: int
+    ) -> Array:
+        """Scores of each fold by a machine and a ranker that have not seen it, in the final units."""
+        folds = fold_rows(self.cv, samples, seed)
+        parts = Parallel(n_jobs=self.n_jobs)(
+            delayed(_score_fold)(self, samples, answers, final, fold, seed) for fold in folds
+        )
+        scores = np.empty(len(samples.y))
+        for fold, part in zip(folds, parts, strict=True):
+            scores[fold] = part
+        return scores
+
+    def _own_budget(self) -> float:
+        if isinstance(self.budget, Integral):
+            return int(self.budget) / self.n_samples_fit_
+        return float(self.budget)
+
+    def _rank(self, X: Any) -> Array:
+        return self._rank_by(self._ranker, X, self._machine.decision_function(X))
+
+    def _answers_of(self, signs: Array, human: Human) -> Array | None:
+        """What the ranker is told of the human; nothing if it does not ask."""
+        return None
+
+    def _fit_ranker(
+        self, samples: Samples, margin: Array, answers: Array | None, seed: int
+    ) -> Any:
+        """Whatever `_rank_by` needs."""
+        return None
+
+    def _rank_by(self, ranker: Any, X: Any, margin: Array) -> Array:
+        raise NotImplementedError
+
+
+def _score_fold(
+    triage: Triage, samples: Samples, answers: Array | None, final: Array, fold: Index, seed: int
+) -> Array:
+    rows = np.setdiff1d(np.arange(len(samples.y)), fold)
+    part = samples.part(rows)
+    machine = solve(part)
+    # Features of a precomputed kernel: the machine of a part knows that part, a ranker sees all columns.
+    X, X_fold = samples.X[rows], samples.X[fold]
+    narrow = X_fold[:, rows] if samples.settings.precomputed else X_fold
+    margin = machine.decision_function(part.X)
+    wide = Samples(X, part.y, part.weights, part.loss, part.settings)
+    ranker = triage._fit_ranker(wide, margin, None if answers is None else answers[rows], seed)
+    held_out = triage._rank_by(ranker, X_fold, machine.decision_function(narrow))
+    return translate(held_out, triage._rank_by(ranker, X, margin), final[rows])
