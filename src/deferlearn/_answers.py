@@ -52,13 +52,11 @@ def losses_of(
     # `fit` has checked y: from here on it is -1 and +1 in floats, and whole numbers are labels.
     y = signs.astype(np.int64)
     if name == "human_scores":
-        loss = loss_from_scores(table, y, human_bound)
-        right = check_answers(table, name) == y[:, None]
+        loss, truth = loss_from_scores(table, y, human_bound), y
     else:
-        pair = (classes[0], classes[1])
-        loss = loss_from_labels(table, classes[(y + 1) // 2], classes=pair)
-        right = check_answers(table, name) == classes[(y + 1) // 2][:, None]
-    _warn_if_copied(right, table, name)
+        truth = classes[(y + 1) // 2]
+        loss = loss_from_labels(table, truth, classes=(classes[0], classes[1]))
+    _warn_if_copied(table, truth, name)
     return loss
 
 
@@ -84,17 +82,15 @@ def _complete_losses(table: NDArray[Any], signs: Array, classes: NDArray[Any]) -
     )
 
 
-def _warn_if_copied(right: Any, table: NDArray[Any], name: str) -> None:
-    """Warn where a reader who answered every case is never wrong."""
-    grid = check_answers(table, name)
-    missing = find_missing(grid)
-    always = [
-        column
-        for column in range(grid.shape[1])
-        if not missing[:, column].any() and bool(np.all(right[:, column]))
-    ]
-    everyone = not missing.all() and bool(np.all(right[~missing]))
-    if always or everyone:
+def _warn_if_copied(table: NDArray[Any], truth: NDArray[Any], name: str) -> None:
+    """Warn where nobody is ever wrong, or one reader who answered every case is not."""
+    answers = check_answers(table, name)
+    given = ~find_missing(answers)
+    right = np.zeros(answers.shape, dtype=bool)
+    right[given] = answers[given] == np.broadcast_to(truth[:, None], answers.shape)[given]
+    always = np.flatnonzero(right.all(axis=0))
+    everyone = bool(right[given].all())
+    if len(always) or everyone:
         which = "" if everyone else f" of reader {always[0]}"
         warnings.warn(
             f"{name}{which} equals y everywhere: does y come from that very reader? Then it says "

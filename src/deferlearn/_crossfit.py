@@ -107,7 +107,16 @@ def fit_cross(
     final = policy.deferral_score(samples.X, machine.decision_function(samples.X))
     parts = Parallel(n_jobs=n_jobs)(
         delayed(_score_fold)(
-            clone(policy), samples, held_out, fold_machine, chosen, final[rows], fold, rows, seed
+            clone(policy),
+            samples,
+            held_out,
+            fold_machine,
+            chosen,
+            final[rows],
+            chosen == deferred[rows],
+            fold,
+            rows,
+            seed,
         )
         for (fold_machine, chosen), fold, rows in zip(trained, folds, rest, strict=True)
     )
@@ -135,15 +144,23 @@ def _score_fold(
     machine: Machine,
     chosen: Bools,
     final: Array,
+    agreed: Bools,
     fold: Index,
     rows: Index,
     seed: int,
 ) -> Array:
-    """Scores of one fold, by a policy that has not seen it, in the final policy's units."""
+    """Scores of one fold, by a policy that has not seen it, in the final policy's units.
+
+    Only samples that both selections treat alike are compared: a policy that knows its samples by heart
+    has a gap between the scores of kept and deferred ones, and the two gaps must meet.
+    """
     policy.fit(samples.X[rows], margin[rows], chosen, seed)
     held_out = policy.deferral_score(samples.X[fold], margin[fold])
     own = machine.decision_function(_against(samples, rows, rows))
-    return translate(held_out, policy.deferral_score(samples.X[rows], own), final)
+    reference = policy.deferral_score(samples.X[rows], own)
+    if agreed.any():
+        reference, final = reference[agreed], final[agreed]
+    return translate(held_out, reference, final)
 
 
 def _against(samples: Samples, rows: Index, fitted: Index) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -133,8 +134,7 @@ def _contents(X: Any) -> Any:
         rows = sp.csr_array(X, copy=True)
         rows.sum_duplicates()
         rows.eliminate_zeros()
-        ends = rows.indptr
-        for a, b in zip(ends[:-1], ends[1:], strict=True):
+        for a, b in pairwise(rows.indptr):
             yield rows.indices[a:b].astype(np.int64).tobytes() + rows.data[a:b].tobytes()
     else:
         for row in np.asarray(X, dtype=np.float64):

@@ -24,14 +24,14 @@ MLP_EPOCHS = 500
 
 
 class DeferralPolicy(BaseEstimator):
-    """A classifier of "deferred" against "kept", with a choice of what it gets to see.
+    r"""A classifier of "deferred" against "kept", with a choice of what it gets to see.
 
     It is trained on the samples that a selection has deferred and kept, and ranks new cases by how much
     they look like the deferred ones. `AssistedSVC` takes it as ``policy``; the names that it takes
     are short for:
 
     - ``"margin"``: ``DeferralPolicy()``, logistic regression on the absolute margin
-      :math:`|w^T \\phi(x) + b|`, as in the paper's experiments on real data;
+      :math:`|w^T \phi(x) + b|`, as in the paper's experiments on real data;
     - ``"mlp"``: a perceptron with one hidden layer on standardised x, as in its synthetic ones;
     - a classifier ``clf``: ``DeferralPolicy(clf, features="x")``.
 

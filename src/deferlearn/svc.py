@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from deferlearn._answers import Answers, losses_of, team_labels
 from deferlearn._crossfit import Samples, fit_cross, fit_in_sample, fold_rows
 from deferlearn._machine import Machine, MachineSettings, machine_of
+from deferlearn._packing import pack, unpack
 from deferlearn._parameters import check_parameters, count_of, prices_of
 from deferlearn._select import Selector
 from deferlearn._threshold import Threshold, first_of, threshold_at
@@ -166,7 +167,11 @@ class AssistedSVC(ClassifierMixin, BaseEstimator):
     """
 
     # With metadata routing, `fit` asks for the human by itself.
-    __metadata_request__fit = {"human_loss": True, "human_scores": True, "human_labels": True}
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {
+        "human_loss": True,
+        "human_scores": True,
+        "human_labels": True,
+    }
 
     def __init__(
         self,
@@ -501,7 +506,16 @@ class AssistedSVC(ClassifierMixin, BaseEstimator):
         # A stored model knows its certificate, since it leaves the training data behind.
         if getattr(self, "_objective", None) is not None and hasattr(self, "_threshold"):
             _ = self.certificate_
-        return dict(super().__getstate__())
+        state = dict(super().__getstate__())
+        if "selection_" in state:
+            state["selection_"] = pack(state["selection_"])
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        if "selection_" in state:
+            state["selection_"] = unpack(state["selection_"])
+        super().__setstate__(state)
 
     # -- the team -----------------------------------------------------------------------------
 

@@ -1,0 +1,30 @@
+"""A selection's result as a few arrays: a sweep has thousands of rounds, and a file an entry for each object."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from deferlearn.selection import Iteration, SelectionResult
+
+
+def pack(result: SelectionResult) -> dict[str, Any]:
+    """A dict of plain values, arrays and dicts of the same kind."""
+    packed = {field.name: getattr(result, field.name) for field in fields(SelectionResult)}
+    packed["iterations"] = {
+        field.name: np.array([getattr(i, field.name) for i in result.iterations])
+        for field in fields(Iteration)
+    }
+    packed["members"] = [pack(member) for member in result.members]
+    return packed
+
+
+def unpack(packed: dict[str, Any]) -> SelectionResult:
+    """The result that was packed."""
+    columns = packed["iterations"]
+    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+    iterations = [Iteration(**dict(zip(columns, row, strict=True))) for row in rows]
+    members = [unpack(member) for member in packed["members"]]
+    return SelectionResult(**{**packed, "iterations": iterations, "members": members})

@@ -1,0 +1,158 @@
+"""Store a fitted model in a file that can be opened without running what a stranger put into it."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+from deferlearn._atomic import write_atomically
+
+# Beyond the types that skops itself takes for safe (scikit-learn's public estimators, numpy's arrays,
+# plain values): our own, and what scikit-learn keeps inside fitted trees, forests and networks. It is a
+# list of names, so that what a file can make is known before the file is seen.
+TRUSTED = (
+    "deferlearn._machine.Machine",
+    "deferlearn._machine.MachineSettings",
+    "deferlearn._threshold.Threshold",
+    "deferlearn.bounds.certificate.Certificate",
+    "deferlearn.bounds.optimum.OptimumBound",
+    "deferlearn.bounds.ratio.RatioBound",
+    "deferlearn.bounds.ratio.SubmodularityBound",
+    "deferlearn.pipeline.AssistedPipeline",
+    "deferlearn.policy.DeferralPolicy",
+    "deferlearn.svc.AssistedSVC",
+    "sklearn._loss.link.Interval",
+    "sklearn._loss.link.LogitLink",
+    "sklearn._loss.loss.HalfBinomialLoss",
+    "sklearn.ensemble._hist_gradient_boosting.binning._BinMapper",
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    "sklearn.metrics._dist_metrics.EuclideanDistance64",
+    "sklearn.neighbors._kd_tree.KDTree",
+    "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
+    "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
+    "sklearn.tree._tree.Tree",
+)
+
+
+def save(
+    estimator: BaseEstimator, path: str | os.PathLike[str], *, trusted: Iterable[str] = ()
+) -> None:
+    """Write a model to a file, completely or not at all.
+
+    The file is a zip archive of arrays and a description (skops), not a pickle. A model that holds a
+    type which `load` would refuse is refused here already, by name.
+
+    Parameters
+    ----------
+    estimator : estimator
+        An `AssistedSVC`, a pipeline that ends in one, or another scikit-learn estimator.
+    path : path-like
+        The file; an existing one is replaced. Its folder must exist.
+    trusted : iterable of str, default=()
+        Names of further types, such as "mypackage.MyClassifier", that you will give to `load` too.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import deferlearn
+    >>> from deferlearn.datasets import make_linear
+    >>> X, y = make_linear(60, random_state=0)
+    >>> clf = deferlearn.AssistedSVC(cv=2, random_state=0).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     deferlearn.save(clf, Path(folder) / "team.skops")
+    ...     again = deferlearn.load(Path(folder) / "team.skops")
+    >>> bool((again.decision_function(X) == clf.decision_function(X)).all())
+    True
+    """
+    import skops.io
+
+    if not isinstance(estimator, BaseEstimator):
+        raise TypeError(f"save takes an estimator, got an object of type {_name_of(estimator)!r}.")
+    try:
+        content = skops.io.dumps(estimator, compression=zipfile.ZIP_DEFLATED)
+    except (TypeError, NotImplementedError, skops.io.exceptions.UnsupportedTypeException) as error:
+        raise TypeError(f"The model holds something that cannot be stored: {error}") from error
+    unknown = _unknown_types(content, trusted)
+    if unknown:
+        raise TypeError(
+            f"The model holds {', '.join(repr(name) for name in unknown)}, which `load` does not trust. "
+            "Name it by trusted=[...], here and in `load`, if you know where it comes from."
+        )
+    write_atomically(path, content)
+
+
+def load(path: str | os.PathLike[str], trusted: Iterable[str] = ()) -> Any:
+    """Read a model that `save` has written.
+
+    A file can only make objects of a fixed list of types; one that asks for others is refused before
+    anything is made.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    trusted : iterable of str, default=()
+        Names of further types to allow, if you know that the file comes from someone you trust.
+
+    Returns
+    -------
+    estimator
+        The model as it was saved.
+    """
+    import skops.io
+
+    content = Path(path).read_bytes()
+    unknown = _unknown_types(content, trusted, path)
+    if unknown:
+        raise ValueError(
+            f"{os.fspath(path)} is refused: it asks for {', '.join(repr(name) for name in unknown)}, "
+            "which is not a part of deferlearn's models. Pass trusted=[...] with these names only if "
+            "you know where the file comes from."
+        )
+    try:
+        model = skops.io.loads(content, trusted=_allowed(trusted))
+        if isinstance(model, BaseEstimator):
+            model.get_params(deep=True)  # trips over an object that came without its contents
+    except Exception as error:  # whatever a damaged description makes skops trip over
+        raise ValueError(
+            f"{os.fspath(path)} is damaged, or was changed after it was saved: {error!r}"
+        ) from error
+    if not isinstance(model, BaseEstimator):
+        raise ValueError(f"{os.fspath(path)} holds no estimator, but a {_name_of(model)!r}.")
+    return model
+
+
+def _allowed(trusted: Iterable[str]) -> list[str]:
+    if isinstance(trusted, str):
+        raise TypeError(f"trusted={trusted!r} must be a list of names, not one string.")
+    names = list(trusted)
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"trusted must hold names such as 'package.Type', got {name!r}.")
+    return [*TRUSTED, *names]
+
+
+def _unknown_types(content: bytes, trusted: Iterable[str], path: Any = None) -> list[str]:
+    """Types in the file that are not on the list."""
+    import skops.io
+
+    allowed = set(_allowed(trusted))
+    try:
+        asked = skops.io.get_untrusted_types(data=content)
+    except Exception as error:
+        if path is None:
+            raise
+        raise ValueError(
+            f"{os.fspath(path)} is no model that deferlearn.save has written, or it is damaged: {error!r}"
+        ) from error
+    return sorted(set(asked) - allowed)
+
+
+def _name_of(thing: Any) -> str:
+    return f"{type(thing).__module__}.{type(thing).__qualname__}"

@@ -1,0 +1,80 @@
+"""`AssistedPipeline`: scikit-learn's pipeline with the methods of an assisted estimator."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+
+from deferlearn import AssistedSVC
+from deferlearn.datasets import make_linear
+from deferlearn.pipeline import AssistedPipeline, make_assisted_pipeline
+
+X, Y = make_linear(60, random_state=0)
+NEW, TRUTH = make_linear(50, random_state=1)
+HUMAN = np.where(np.arange(50) % 4, TRUTH, -TRUTH)
+
+
+def svc():
+    return AssistedSVC(cv=2, random_state=0, submodularity_ratio=0.5)
+
+
+def test_methods_go_through_the_transformers():
+    team = make_assisted_pipeline(StandardScaler(), "passthrough", PCA(2), svc()).fit(X, Y)
+    scaler = StandardScaler().fit(X)
+    pca = PCA(2).fit(scaler.transform(X))
+
+    def transform(Z):
+        return pca.transform(scaler.transform(Z))
+
+    by_hand, Z = svc().fit(transform(X), Y), transform(NEW)
+    np.testing.assert_array_equal(team.predict(NEW), by_hand.predict(Z))
+    np.testing.assert_allclose(team.deferral_score(NEW), by_hand.deferral_score(Z))
+    np.testing.assert_array_equal(team.defer(NEW), by_hand.defer(Z))
+    np.testing.assert_array_equal(team.defer_top(NEW, budget=7), by_hand.defer_top(Z, budget=7))
+    for top in (False, True):
+        np.testing.assert_array_equal(
+            team.predict_assisted(NEW, HUMAN, top=top), by_hand.predict_assisted(Z, HUMAN, top=top)
+        )
+        assert team.score_assisted(NEW, TRUTH, HUMAN, top=top) == by_hand.score_assisted(
+            Z, TRUTH, HUMAN, top=top
+        )
+
+
+def test_a_function_is_asked_for_the_rows_of_x():
+    team = make_assisted_pipeline(StandardScaler(), svc()).fit(X, Y)
+    asked = []
+
+    def doctor(rows):
+        asked.extend(rows.tolist())
+        return HUMAN[rows]
+
+    team.predict_assisted(NEW, doctor)
+    assert asked == np.flatnonzero(team.defer(NEW)).tolist()
+
+
+def test_it_is_a_pipeline():
+    team = AssistedPipeline([("scale", StandardScaler()), ("svc", svc())])
+    assert isinstance(team, Pipeline)
+    copied = clone(team).set_params(svc__budget=0.1)
+    copied.fit(X, Y, svc__human_labels=np.where(np.arange(60) % 3, Y, -Y))
+    assert copied[-1].deferred_.sum() == 6
+    assert copied.classes_.tolist() == [-1, 1]
+    assert isinstance(copied[:1], AssistedPipeline)
+
+
+def test_methods_exist_only_where_the_last_step_has_them():
+    plain = make_assisted_pipeline(StandardScaler(), LogisticRegression()).fit(X, Y)
+    assert not hasattr(plain, "defer")
+    with pytest.raises(AttributeError):
+        plain.predict_assisted(NEW, HUMAN)
+
+
+def test_before_fit():
+    team = make_assisted_pipeline(StandardScaler(), svc())
+    for call in (team.defer, team.deferral_score, team.defer_top):
+        with pytest.raises(NotFittedError):
+            call(NEW)
