@@ -1,4 +1,4 @@
-"""A selection's result as a few arrays: a sweep has thousands of rounds, and a file an entry for each object."""
+"""A selection as a few arrays: a file has an entry for each object, a sweep thousands of rounds."""
 
 from __future__ import annotations
 

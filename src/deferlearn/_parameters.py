@@ -23,7 +23,7 @@ def count_of(budget: Any, n: int, what: str = "samples") -> int:
             f"budget={budget!r} must be a fraction (float in [0, 1]) or a number of {what} (int)."
         )
     if isinstance(budget, Integral):
-        if not 0 <= budget <= n:
+        if not 0 <= int(budget) <= n:
             raise ValueError(
                 f"budget={budget} is a number of {what} and must be between 0 and {n}, their number "
                 "here; for a fraction give a float."
