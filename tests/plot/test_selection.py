@@ -83,7 +83,7 @@ def test_deferred_samples_are_filled_and_the_others_hollow(axes):
             assert points[tuple(place)] == (colour, k in deferred)
     assert axes[0].get_title() == "Full automation:\ntotal loss 4.000"
     assert axes[1].get_title() == "1 of 4 deferred:\ntotal loss 2.500"
-    display.figure_.canvas.draw()
+    display.figure_.draw_without_rendering()
 
 
 def test_one_legend_names_what_is_there(axes):
@@ -116,7 +116,7 @@ def test_only_lines_that_show_are_in_the_legend(axes, objective, lines):
     assert set(legend(display)) & {"boundary", "margins"} == (lines or set())
     for ax in axes:
         assert ("answers alike everywhere" in ax.get_xlabel()) == (lines is None)
-    display.figure_.canvas.draw()
+    display.figure_.draw_without_rendering()
 
 
 def test_new_figure_where_no_axes_are_given():
@@ -137,12 +137,26 @@ def test_the_engine_down_to_nobody(axes, n):
     display = SelectionDisplay.from_result(objective, X, LABELS, result).plot(axes)
     assert display.deferred.sum() == len(result.order)
     assert objective.kept.all()
-    display.figure_.canvas.draw()
+    display.figure_.draw_without_rendering()
 
 
-def test_one_class_and_one_sample(axes):
-    display = SelectionDisplay.from_result(PlaneObjective(), X[:1], [1], selected(0)).plot(axes)
-    display.figure_.canvas.draw()
+@pytest.mark.parametrize("label", [-1, 1])
+@pytest.mark.parametrize("n", [1, 4])
+def test_one_class_and_one_sample(axes, label, n):
+    labels = np.full(n, label)
+    display = SelectionDisplay.from_result(PlaneObjective(), X[:n], labels, selected(0)).plot(axes)
+    display.figure_.draw_without_rendering()
+    colour = to_rgba(CLASS_STYLE[label][0])
+    for ax, deferred in zip(axes, (set(), {0}), strict=True):
+        expected = {tuple(X[k]): (colour, k in deferred) for k in range(n)}
+        assert points_of(ax) == expected
+        # A sample alone spans no range, and still stands in the middle of a picture.
+        assert ax.get_xlim()[0] < 0.0 < ax.get_xlim()[1]
+        assert ax.get_ylim()[0] < 0.0 < ax.get_ylim()[1]
+    assert axes[1].get_title() == f"1 of {n} deferred:\ntotal loss 2.500"
+    # Nothing is named that is not there: no other class, and no line far from the one sample.
+    lines = {"boundary", "margins"} if n == 4 else set()
+    assert set(legend(display)) == {f"class {label:+d}, kept", "deferred", *lines}
 
 
 @pytest.mark.parametrize("samples", [np.zeros((4, 3)), np.zeros(4), np.zeros((0, 2))])

@@ -11,12 +11,14 @@ if TYPE_CHECKING:
 # Of a new figure, in inches: its letters are still read when it is printed half a page wide.
 FIGURE_SIZE = (4.6, 4.4)
 
-# Height of a line of text over the size of its font, and the room, in points, that ticks and the gaps
-# around their labels take.
-LEADING, GAPS = 1.3, 16.0
+# Between the axis and the legend below it, in inches.
+GAP = 0.08
 
-# A letter's mean width over the size of its font, and what a legend puts around each name, in letters.
-LETTER, AROUND_NAME = 0.52, 8
+# A legend may be a little wider than its axes, since their labels stand out to the left.
+OVERHANG = 1.1
+
+# Share of the height of axes that a legend may take: no picture is left where it takes all.
+MOST_TAKEN = 0.7
 
 
 def require_matplotlib() -> None:
@@ -49,35 +51,36 @@ def style(artist: type, defaults: dict[str, Any], changes: dict[str, Any] | None
 def add_legend(ax: Axes) -> Legend:
     """One legend of everything that has a label, below the axes, where it can hide nothing.
 
-    It needs a figure whose layout makes room for it ("constrained" or "tight"). In any other figure it
-    might be cut off, so that it stands inside the axes, in the emptiest corner.
+    A figure with a layout ("constrained", "tight") makes room for it by itself. In any other the axes
+    become lower by the height of the legend, as they do for a colour bar.
     """
-    from matplotlib import rcParams
-    from matplotlib.font_manager import FontProperties
     from matplotlib.transforms import ScaledTranslation
 
+    frame, dpi = ax.get_window_extent(), ax.figure.dpi
+    labels = ax.xaxis.get_tightbbox()
+    bottom = frame.y0 if labels is None else min(frame.y0, labels.y0)
+    drop = GAP + (frame.y0 - bottom) / dpi
+    below = ax.transAxes + ScaledTranslation(0.0, -drop, ax.figure.dpi_scale_trans)
     handles, names = ax.get_legend_handles_labels()
+    for columns in (3, 2, 1):
+        legend = ax.legend(
+            handles,
+            names,
+            loc="upper center",
+            bbox_to_anchor=(0.5, 0.0),
+            bbox_transform=below,
+            borderaxespad=0.0,
+            ncols=columns,
+            frameon=False,
+        )
+        size = legend.get_window_extent()
+        if size.width <= OVERHANG * frame.width:
+            break
     if ax.figure.get_layout_engine() is None:
-        return ax.legend(handles, names, loc="best", framealpha=0.9)
-
-    def points(size: Any) -> float:
-        return FontProperties(size=size).get_size_in_points()
-
-    label = ax.xaxis.label
-    label_lines = label.get_text().count("\n") + 1
-    heights = points(rcParams["xtick.labelsize"]) + label_lines * points(label.get_fontsize())
-    drop = GAPS + LEADING * heights
-    below = ScaledTranslation(0.0, -drop / 72, ax.figure.dpi_scale_trans)
-    letter = LETTER * points(rcParams["legend.fontsize"])
-    width = ax.get_window_extent().width / ax.figure.dpi * 72
-    columns = int(width / (letter * (max(map(len, names), default=1) + AROUND_NAME)))
-    return ax.legend(
-        handles,
-        names,
-        loc="upper center",
-        bbox_to_anchor=(0.5, 0.0),
-        bbox_transform=ax.transAxes + below,
-        borderaxespad=0.0,
-        ncols=min(max(columns, 1), 3),
-        frameon=False,
-    )
+        # Up to where the labels ended, or to the edge of the figure if they went beyond it.
+        end = max(bottom, ax.figure.bbox.y0 + GAP * dpi)
+        lifted = end - (bottom - GAP * dpi - size.height)
+        x, y, width, height = ax.get_position().bounds
+        taken = height * min(lifted / frame.height, MOST_TAKEN)
+        ax.set_position((x, y + taken, width, height - taken))
+    return legend

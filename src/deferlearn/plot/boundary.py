@@ -88,12 +88,12 @@ class DeferralBoundaryDisplay:
     >>> from deferlearn.datasets import make_linear
     >>> from deferlearn.humans import UniformHuman
     >>> from deferlearn.plot import DeferralBoundaryDisplay
-    >>> X, y = make_linear(60, random_state=1)
+    >>> X, y = make_linear(100, random_state=3)
     >>> scores = UniformHuman(0.2).scores(y, random_state=0)
     >>> clf = AssistedSVC(budget=0.3, cv=None).fit(X, y, human_scores=scores)
     >>> display = DeferralBoundaryDisplay.from_estimator(clf, X, y)
     >>> int(display.deferred.sum())
-    18
+    30
     >>> display.boundary_.levels
     array([0.])
     >>> matplotlib.pyplot.close(display.figure_)
@@ -235,9 +235,10 @@ class DeferralBoundaryDisplay:
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure with pyplot.
         legend : bool, default=True
-            Whether to add a legend: below the axes in a figure with ``layout="constrained"``, which
-            makes room for it, and inside them otherwise. Without it, all that is drawn is labelled,
-            so that panels can share one: ``figure.legend(*ax.get_legend_handles_labels())``.
+            Whether to add a legend below the axes. If the figure has no layout that makes room for it,
+            such as ``layout="constrained"``, the axes give up some of their height. Without a legend,
+            all that is drawn is still labelled, so that panels can share one:
+            ``figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center")``.
         scatter_kw, contour_kw : dict, default=None
             Keywords for all markers (`Axes.scatter`) and all lines (`Axes.contour`).
 
@@ -370,4 +371,4 @@ def _dense(X: Any) -> NDArray[np.float64]:
 def _names(classes: Sequence[Any]) -> list[str]:
     if set(classes) == {-1, 1}:
         return [f"class {label:+.0f}" for label in classes]
-    return [f"class {label}" for label in classes]
+    return [label if isinstance(label, str) else f"class {label}" for label in classes]

@@ -263,9 +263,10 @@ class AutomationCurveDisplay:
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure with pyplot.
         legend : bool, default=True
-            Whether to add a legend: below the axes in a figure with ``layout="constrained"``, which
-            makes room for it, and inside them otherwise. Without it, all that is drawn is labelled,
-            so that panels can share one: ``figure.legend(*ax.get_legend_handles_labels())``.
+            Whether to add a legend below the axes. If the figure has no layout that makes room for it,
+            such as ``layout="constrained"``, the axes give up some of their height. Without a legend,
+            all that is drawn is still labelled, so that panels can share one:
+            ``figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center")``.
         line_kw, fill_between_kw : dict, default=None
             Keywords for all means (`Axes.plot`) and all bands (`Axes.fill_between`).
 

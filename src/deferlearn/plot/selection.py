@@ -257,7 +257,9 @@ class SelectionDisplay:
             return Line2D([], [], color=colour, marker=shape, markerfacecolor=face, linestyle="")
 
         samples: list[tuple[Any, str]] = [
-            (marker(label, False), f"class {label:+d}, kept") for label in CLASS_STYLE
+            (marker(label, False), f"class {label:+d}, kept")
+            for label in CLASS_STYLE
+            if np.any(self.y == label)
         ]
         taken = [label for label in CLASS_STYLE if np.any(self.deferred & (self.y == label))]
         if taken:
