@@ -50,6 +50,8 @@ WRONG_PARAMETERS = [
     ("tol", "0", "tol='0'"),
     ("policy", "forest", "policy='forest'"),
     ("policy", None, "policy=None"),
+    ("policy", 5, "policy=5"),
+    ("policy", DeferralPolicy(5), "estimator=5"),
     ("policy", LogisticRegression, "instance"),
     ("policy", LinearRegression(), "classifier"),
     ("policy", DeferralPolicy(features="all"), "features='all'"),

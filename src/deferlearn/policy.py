@@ -147,7 +147,7 @@ class DeferralPolicy(BaseEstimator):
             raise ValueError(
                 f"estimator={self.estimator!r} is a class; give an instance, with parentheses."
             )
-        if not is_classifier(self.estimator):
+        if not _is_classifier(self.estimator):
             raise ValueError(f"estimator={self.estimator!r} must be a scikit-learn classifier.")
         if not any(hasattr(self.estimator, m) for m in ("decision_function", "predict_proba")):
             raise ValueError(
@@ -182,7 +182,7 @@ def resolve_policy(policy: Any, sparse: bool = False) -> DeferralPolicy:
         )
     resolved = clone(policy) if isinstance(policy, DeferralPolicy) else None
     if resolved is None:
-        if policy is None or isinstance(policy, type) or not is_classifier(policy):
+        if not _is_classifier(policy):
             raise ValueError(
                 f"policy={policy!r} must be one of {NAMES}, a DeferralPolicy, or an instance of a "
                 "scikit-learn classifier."
@@ -190,6 +190,11 @@ def resolve_policy(policy: Any, sparse: bool = False) -> DeferralPolicy:
         resolved = DeferralPolicy(clone(policy), features="x")
     resolved._check()
     return resolved
+
+
+def _is_classifier(thing: Any) -> bool:
+    """Whether it is an instance of a classifier; scikit-learn's own test takes estimators only."""
+    return hasattr(thing, "fit") and not isinstance(thing, type) and bool(is_classifier(thing))
 
 
 def _seed(estimator: Any, seed: int) -> None:
