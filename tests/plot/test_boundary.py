@@ -323,7 +323,7 @@ def test_two_classes_are_needed():
         DeferralBoundaryDisplay([[0.0, 0.0]], ["a"], [False], **grid)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=8),
     st.sampled_from([0.0, 1.0]),

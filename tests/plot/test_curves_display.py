@@ -138,7 +138,7 @@ def test_one_budget_is_a_marker(ax):
     assert_nothing_overlaps(display)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     st.lists(st.floats(0, 1), min_size=1, max_size=6),
     st.integers(1, 4),
