@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from deferlearn.kernels import Array, Index
+from deferlearn.objective.compiling import compiled
 from deferlearn.objective.state import ROUNDING, State
 
 
@@ -18,7 +18,7 @@ def crude_bounds(state: State, ks: Index) -> tuple[Array, Array]:
     return crude(ks, state.mu_without(ks), state.problem.arrays, state.arrays, state.numbers)
 
 
-@njit(cache=True)
+@compiled
 def crude(ks, mu_new, samples, points, numbers):
     """The loop of `crude_bounds`, on what `Problem` and `State` offer to compiled code."""
     y, weight, _, root, diagonal, alpha, offset, hard = samples

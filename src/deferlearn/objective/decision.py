@@ -4,8 +4,8 @@ One compiled call: on a few hundred samples, what lies between the parts would c
 """
 
 import numpy as np
-from numba import njit
 
+from deferlearn.objective.compiling import compiled
 from deferlearn.objective.crude import crude
 from deferlearn.objective.path import DONE
 from deferlearn.objective.removal import removal_paths
@@ -17,7 +17,7 @@ CLOSE = 1e-8
 MOST_SOLVED = 64
 
 
-@njit(cache=True)
+@compiled
 def decide(
     ks, scale, cost, tol, mu_new, accuracy, most_steps,
     Q, buffers, nobody, response, samples, state, numbers,

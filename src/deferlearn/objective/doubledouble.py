@@ -5,16 +5,9 @@ terms of order one whose value is of order ``mu``: a double keeps none of its di
 ``hi + lo`` keeps 32, from ordinary floating-point operations only (Dekker 1971, Knuth 1969).
 """
 
-from typing import Any
-
 import numpy as np
-from numba import njit
 
-# For functions that only compiled code calls: without wrappers for Python and C they compile faster.
-_NO_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-internal = njit(cache=True, **_NO_WRAPPERS)
-# The same for plain sums whose order does not matter: vector instructions may then add in parallel.
-summing = njit(cache=True, fastmath={"reassoc", "contract", "nsz"}, **_NO_WRAPPERS)
+from deferlearn.objective.compiling import compiled, internal
 
 _SPLITTER = 134217729.0  # 2**27 + 1 halves the 53 bits of a double
 
@@ -56,7 +49,7 @@ def multiply(a_hi, a_lo, b_hi, b_lo):
     return two_sum(p, e + (a_hi * b_lo + a_lo * b_hi))
 
 
-@njit(cache=True)
+@compiled
 def weighted_row_sum(rows, hi, lo):
     """``rows.T @ (hi + lo)``, as a pair of arrays."""
     n_rows, n_columns = rows.shape
@@ -71,7 +64,7 @@ def weighted_row_sum(rows, hi, lo):
     return out_hi, out_lo
 
 
-@njit(cache=True)
+@compiled
 def row_products(left, right):
     """``left @ right.T``, as a pair of arrays."""
     out_hi = np.zeros((left.shape[0], right.shape[0]))

@@ -7,9 +7,9 @@ result (`path.follow` does, at every step) and calls `rebuild` where that is not
 """
 
 import numpy as np
-from numba import njit
 
-from deferlearn.objective.doubledouble import add, internal, multiply
+from deferlearn.objective.compiling import compiled, internal
+from deferlearn.objective.doubledouble import add, multiply
 
 
 @internal
@@ -124,7 +124,7 @@ def rebuild(Q, members, p, y, offset, R):
     return True
 
 
-@njit(cache=True)
+@compiled
 def independent(Q, y, offset, candidates, members, R):
     """Make members of the candidates, in order, passing over those that depend on earlier ones."""
     rhs, z = np.empty(R.shape[0]), np.empty(R.shape[0])

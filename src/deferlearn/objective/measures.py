@@ -1,8 +1,8 @@
 """What a state is judged by, over all kept samples, in one pass: values, violations, duality gap."""
 
 import numpy as np
-from numba import njit
 
+from deferlearn.objective.compiling import compiled
 from deferlearn.objective.doubledouble import add
 from deferlearn.objective.path import LOW, UP
 
@@ -10,7 +10,7 @@ from deferlearn.objective.path import LOW, UP
 INTERIOR = 1e-11
 
 
-@njit(cache=True)
+@compiled
 def clip(a, a_lo, upper):
     """Put what rounding left outside of its box back on the border."""
     for i in range(a.size):
@@ -19,7 +19,7 @@ def clip(a, a_lo, upper):
             a_lo[i] = 0.0
 
 
-@njit(cache=True)
+@compiled
 def tally(kept, y, weight):
     """How many negative and positive samples are kept, and the sum of their weights."""
     negative, positive, total = 0, 0, 0.0
@@ -33,7 +33,7 @@ def tally(kept, y, weight):
     return negative, positive, total
 
 
-@njit(cache=True)
+@compiled
 def measure(kept, a, a_lo, G, status, upper, root, y, beta, mu):
     """Sums over the kept samples.
 

@@ -34,9 +34,9 @@ the compiler never sees that code, which halves the first call's latency.
 """
 
 import numpy as np
-from numba import njit
 
-from deferlearn.objective.doubledouble import add, internal, multiply
+from deferlearn.objective.compiling import compiled, internal
+from deferlearn.objective.doubledouble import add, multiply
 from deferlearn.objective.free_set import border, drop, insert, inverse_times, rebuild, solve
 
 LOW, FREE, UP, OUT = 0, 1, 2, 3
@@ -258,7 +258,7 @@ def enter(
     return (DONE if rebuild(Q, members, p, y, offset, R) else STUCK), beta, p
 
 
-@njit(cache=True)
+@compiled
 def follow(
     Q, Q_lo, y, upper, root, offset,
     a, a_lo, G, beta, status, members, p, R,

@@ -5,8 +5,8 @@ Removing sample k means ``a_k -> (1 - t) a_k`` and ``mu -> mu'``, hence a drift 
 """
 
 import numpy as np
-from numba import njit
 
+from deferlearn.objective.compiling import compiled
 from deferlearn.objective.doubledouble import add, multiply
 from deferlearn.objective.free_set import drop
 from deferlearn.objective.path import FREE, OUT, follow
@@ -14,7 +14,7 @@ from deferlearn.objective.path import FREE, OUT, follow
 _ROUNDING = 2e-16
 
 
-@njit(cache=True)
+@compiled
 def removal_paths(
     Q, Q_lo, y, upper, root, offset,
     a, a_lo, G, beta, status, members, p, R, mu, quadratic,

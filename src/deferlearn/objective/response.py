@@ -16,10 +16,9 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
-from numba import njit
 
 from deferlearn.kernels import Array, Index
-from deferlearn.objective.doubledouble import internal, summing
+from deferlearn.objective.compiling import compiled, internal, summing
 from deferlearn.objective.free_set import inverse_times
 from deferlearn.objective.state import ROUNDING, State, WorkingSet
 
@@ -126,7 +125,7 @@ def _inverse(matrix: Array) -> Array:
     return np.ascontiguousarray(lower + np.tril(lower, -1).T)
 
 
-@njit(cache=True)
+@compiled
 def tighten(ks, slot, floor, mu, response, samples, state, numbers):
     """Upper bounds of the gains of ks, tightened until they are below their floor or few are not.
 

@@ -125,7 +125,7 @@ class State:
         self.n_solved += int(np.count_nonzero(exact))
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def survey(  # type: ignore[no-untyped-def]
     candidates, lower, upper, bounded, exact, loss, omega, tol, unit
 ):
