@@ -1,0 +1,22 @@
+"""The paper's results from one command: jobs that are kept, tables with intervals, figures.
+
+- `Config`: everything that decides the numbers, validated; `load_config` reads it from TOML.
+- `reproduce`: one experiment ("fig1" to "fig6", "runtime", "bounds") into a folder.
+- `run_jobs`: the runner behind it, which goes on where a killed run stopped.
+
+It needs pandas, pyarrow and pydantic: ``pip install 'deferlearn[experiments]'``.
+"""
+
+from deferlearn.experiments.config import Config, load_config
+from deferlearn.experiments.reproduce import EXPERIMENTS, Outcome, reproduce
+from deferlearn.experiments.runner import JobError, run_jobs
+
+__all__ = [
+    "EXPERIMENTS",
+    "Config",
+    "JobError",
+    "Outcome",
+    "load_config",
+    "reproduce",
+    "run_jobs",
+]

@@ -1,0 +1,204 @@
+"""What an experiment is run with: one validated record, from defaults or from a TOML file."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+Protocol = Literal["repeated", "published"]
+Retina = Literal["messidor", "stare", "aptos"]
+Share = Annotated[float, Field(ge=0.0, lt=1.0, allow_inf_nan=False)]
+Weight = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+
+# Below this the t-intervals tell too little to be shown as results.
+FEWEST_SPLITS = 20
+# The ratio that the authors' program works with instead of a sweep.
+PUBLISHED_RATIO = 0.01
+PUBLISHED_EPSILON = 0.001
+
+PRESETS: dict[tuple[str, bool], dict[str, Any]] = {
+    ("repeated", False): {},
+    ("repeated", True): {
+        "splits": 3,
+        "delta": 0.5,
+        "budgets": (0.0, 0.1, 0.2, 0.3),
+        "retina_budgets": (0.0, 0.08, 0.2),
+        "alphas": (0.03, 0.3),
+    },
+    ("published", False): {
+        "splits": 1,
+        "submodularity_ratio": PUBLISHED_RATIO,
+        "epsilon": PUBLISHED_EPSILON,
+    },
+}
+# One split is quick as it is.
+PRESETS["published", True] = PRESETS["published", False]
+
+
+class Config(BaseModel):
+    """Everything that decides an experiment's numbers, checked when it is made.
+
+    Parameters
+    ----------
+    protocol : {"repeated", "published"}, default="repeated"
+        "published": one split, the first 40% of the rows for the test, with the human draws that are
+        stored in the authors' files, the paper's lambda, and their program's submodularity ratio.
+        "repeated": random stratified splits and fresh draws, lambda by cross-validation.
+    splits : int, default=20
+        How many splits or draws; 1 for "published".
+    seed : int, default=0
+        Of the first draw; the others have the numbers that follow.
+    submodularity_ratio : "sweep" or float in (0, 1], default="sweep"
+        The paper's gamma, or its meta-algorithm.
+    delta, epsilon : float in (0, 1)
+        Step of the sweep; of the stochastic algorithm.
+    n_samples : int, default=400
+        Size of the synthetic data.
+    budgets, retina_budgets : tuple of float
+        Shares n/|V| of the synthetic and of the medical data.
+    datasets : tuple of {"messidor", "stare", "aptos"}
+        Which medical data.
+    spreads : tuple of float
+        Human errors of fig4.
+    human_weights : tuple of float
+        Levels of human error of fig6: weight of the uniform distribution in each doctor's answers.
+    alphas : tuple of float
+        Among which lambda is chosen on medical data, under "repeated".
+    folds : int, default=5
+        Of that cross-validation.
+
+    Examples
+    --------
+    >>> from deferlearn.experiments import Config
+    >>> Config.preset("repeated").splits
+    20
+    >>> Config.preset("published").submodularity_ratio
+    0.01
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    protocol: Protocol = "repeated"
+    splits: Annotated[int, Field(ge=1, le=10_000)] = FEWEST_SPLITS
+    seed: Annotated[int, Field(ge=0, le=2**31)] = 0
+    submodularity_ratio: Literal["sweep"] | Annotated[float, Field(gt=0.0, le=1.0)] = "sweep"
+    delta: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.1
+    epsilon: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.01
+    n_samples: Annotated[int, Field(ge=20, le=100_000)] = 400
+    budgets: Annotated[tuple[Share, ...], Field(min_length=1)] = (
+        0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4,
+    )  # fmt: skip
+    retina_budgets: Annotated[tuple[Share, ...], Field(min_length=1)] = (
+        0.0, 0.04, 0.08, 0.12, 0.16, 0.2,
+    )  # fmt: skip
+    datasets: Annotated[tuple[Retina, ...], Field(min_length=1)] = ("messidor", "stare", "aptos")
+    spreads: Annotated[tuple[Weight, ...], Field(min_length=1)] = (0.2, 0.4, 0.6, 0.8)
+    human_weights: Annotated[tuple[Weight, ...], Field(min_length=1)] = (0.0, 0.25, 0.5, 0.75)
+    alphas: Annotated[tuple[Positive, ...], Field(min_length=1)] = (
+        0.01, 0.03, 0.1, 0.3, 1.0, 3.0,
+    )  # fmt: skip
+    folds: Annotated[int, Field(ge=2, le=100)] = 5
+
+    @model_validator(mode="after")
+    def _one_published_split(self) -> Self:
+        if self.protocol == "published" and self.splits != 1:
+            raise ValueError(
+                f"the published protocol has one split, got splits={self.splits}: leave it out, or "
+                "choose protocol 'repeated'"
+            )
+        for name in ("budgets", "retina_budgets", "datasets", "spreads", "human_weights", "alphas"):
+            values = getattr(self, name)
+            if len(set(values)) != len(values):
+                raise ValueError(f"{name} has a value twice: {list(values)}")
+            if name.endswith("budgets") and list(values) != sorted(values):
+                raise ValueError(f"{name} must rise: {list(values)}")
+        return self
+
+    @classmethod
+    def preset(cls, protocol: str = "repeated", quick: bool = False, **changes: Any) -> Self:
+        """The settings of a protocol, with changes.
+
+        Parameters
+        ----------
+        protocol : {"repeated", "published"}, default="repeated"
+            See the class.
+        quick : bool, default=False
+            Three splits and a coarse sweep: to see that everything runs, not for results.
+        **changes
+            Any of the class's parameters.
+
+        Returns
+        -------
+        config : Config
+
+        Raises
+        ------
+        ValueError
+            In one line a problem: which setting, which value, what is allowed.
+        """
+        base = PRESETS.get((protocol, quick), {})
+        try:
+            return cls(**{"protocol": protocol, **base, **changes})
+        except ValidationError as error:
+            raise ValueError(_in_lines(error)) from None
+
+    @property
+    def seeds(self) -> range:
+        """A seed for each split or draw."""
+        return range(self.seed, self.seed + self.splits)
+
+
+def load_config(
+    path: str | os.PathLike[str], protocol: str | None = None, quick: bool = False, **changes: Any
+) -> Config:
+    """Settings from a TOML file; what it leaves out is as in the protocol's preset.
+
+    Parameters
+    ----------
+    path : path-like
+        A file of lines such as ``splits = 50``, with the names of `Config`.
+    protocol : str, default=None
+        Goes before the file's.
+    quick : bool, default=False
+        As in `Config.preset`.
+    **changes
+        Go before what is in the file.
+
+    Returns
+    -------
+    config : Config
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from deferlearn.experiments import load_config
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "mine.toml"
+    ...     _ = file.write_text("splits = 50\\nspreads = [0.1, 0.9]")
+    ...     load_config(file).spreads
+    (0.1, 0.9)
+    """
+    try:
+        settings = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{path} is not TOML: {error}") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} is not TOML: it is not UTF-8 text") from None
+    chosen = settings.pop("protocol", "repeated") if protocol is None else protocol
+    settings.pop("protocol", None)
+    return Config.preset(chosen, quick, **{**settings, **changes})
+
+
+def _in_lines(error: ValidationError) -> str:
+    lines = []
+    for problem in error.errors():
+        where = ".".join(str(part) for part in problem["loc"])
+        text = problem["msg"].removeprefix("Value error, ")
+        lines.append(f"{where} = {problem['input']!r}: {text}" if where else text)
+    return "; ".join(lines)

@@ -1,0 +1,176 @@
+"""Training and test part of one split or draw, and what its human thinks and says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import train_test_split
+from sklearn.utils import Bunch
+
+from deferlearn import datasets
+from deferlearn.humans import (
+    DirichletHuman,
+    UniformHuman,
+    labels_from_scores,
+    loss_from_scores,
+)
+
+Floats = NDArray[np.float64]
+Labels = NDArray[np.int64]
+
+TEST_SHARE = 0.4
+# As `datasets.published_split` does it.
+PARTS, TEST_PARTS = 10, 4
+
+# The kernel machine of the paper's synthetic data, (<x, x'> / 2)^2.
+QUADRATIC_KERNEL: dict[str, Any] = {"kernel": "poly", "degree": 2, "gamma": 0.5, "coef0": 0.0}
+LINEAR_KERNEL: dict[str, Any] = {"kernel": "linear"}
+# The paper's lambda for its synthetic data.
+SYNTHETIC_ALPHA = 1.0
+
+
+@dataclass(frozen=True)
+class Split:
+    """One split, ready to be fitted and judged.
+
+    Attributes
+    ----------
+    X_train, y_train, X_test, y_test : ndarray
+        Features and labels (-1, +1).
+    loss : ndarray of shape (n_train,)
+        The human loss c(x, y) of the training samples.
+    scores : ndarray of shape (n_train,) or (n_train, n_readers)
+        What humans answered in training, for baselines that learn their errors.
+    answers : ndarray of shape (n_test,)
+        What the human says when asked about a test case, -1 or +1.
+    kernel : dict
+        Kernel of the machine.
+    """
+
+    X_train: Floats
+    y_train: Labels
+    X_test: Floats
+    y_test: Labels
+    loss: Floats
+    scores: Floats
+    answers: Labels
+    kernel: dict[str, Any]
+
+
+def synthetic_split(
+    kind: str, n_samples: int, spread: float, seed: int, *, published: bool = False
+) -> Split:
+    """A draw of the paper's synthetic data and of its uniform human.
+
+    The same seed gives the same samples and the same luck of the human at every spread.
+
+    Parameters
+    ----------
+    kind : {"linear", "quadratic"}
+        Which data, with the kernel that goes with them.
+    n_samples : int
+        Training and test samples together.
+    spread : float
+        The human's probability of error.
+    seed : int
+        Of the draw.
+    published : bool, default=False
+        Whether the first rows are the test part; otherwise a random stratified split.
+
+    Returns
+    -------
+    split : Split
+
+    Examples
+    --------
+    >>> from deferlearn.experiments.data import synthetic_split
+    >>> split = synthetic_split("linear", 400, spread=0.2, seed=0)
+    >>> split.X_train.shape, split.X_test.shape
+    ((240, 2), (160, 2))
+    """
+    make = {"linear": datasets.make_linear, "quadratic": datasets.make_quadratic}[kind]
+    kernel = LINEAR_KERNEL if kind == "linear" else QUADRATIC_KERNEL
+    X, y = make(n_samples, random_state=_stream(seed, 0))
+    scores = UniformHuman(spread).scores(y, random_state=_stream(seed, 1))
+    train, test = _first_rows(n_samples) if published else _random_rows(y, seed)
+    return Split(
+        X[train],
+        y[train],
+        X[test],
+        y[test],
+        loss_from_scores(scores, y)[train],
+        scores[train],
+        labels_from_scores(scores)[test],
+        kernel,
+    )
+
+
+def retina_split(
+    name: str, seed: int, *, published: bool = False, uniform_weight: float = 0.0
+) -> Split:
+    """A split of one of the medical data sets, with doctors.
+
+    Parameters
+    ----------
+    name : {"messidor", "stare", "aptos"}
+        Which data.
+    seed : int
+        Of the split and of the doctors.
+    published : bool, default=False
+        Whether to take the published split and the stored doctors; otherwise a random stratified
+        split and fresh doctors with the parameters of the paper's appendix.
+    uniform_weight : float, default=0
+        How much the doctors guess; stored doctors do not, so that other weights get fresh ones.
+
+    Returns
+    -------
+    split : Split
+    """
+    data = retina(name)
+    y = data.target
+    train, test = datasets.published_split(data) if published else _random_rows(y, seed)
+    if published and uniform_weight == 0.0:
+        loss, scores, answers = data.human_loss, data.human_labels, data.human_labels
+    else:
+        doctors = getattr(DirichletHuman, name)(uniform_weight=uniform_weight)
+        drawn = doctors.draw(data.grades, random_state=_stream(seed, 1))
+        loss, scores = drawn.expected_losses[:, 0], drawn.scores
+        answers = labels_from_scores(scores[:, 0])
+    return Split(
+        data.data[train],
+        y[train],
+        data.data[test],
+        y[test],
+        loss[train],
+        np.asarray(scores[train], dtype=np.float64),
+        np.asarray(answers[test], dtype=np.int64),
+        LINEAR_KERNEL,
+    )
+
+
+@cache
+def retina(name: str) -> Bunch:
+    """One of the medical data sets, read once a process."""
+    return getattr(datasets, f"fetch_{name}")()
+
+
+def _random_rows(y: Labels, seed: int) -> tuple[Any, Any]:
+    rows = train_test_split(
+        np.arange(len(y)), test_size=TEST_SHARE, stratify=y, random_state=_stream(seed, 2)
+    )
+    return np.sort(rows[0]), np.sort(rows[1])
+
+
+def _first_rows(n: int) -> tuple[Any, Any]:
+    n_test = TEST_PARTS * (n // PARTS)
+    return np.arange(n_test, n), np.arange(n_test)
+
+
+def _stream(seed: int, purpose: int) -> np.random.RandomState:
+    """Independent random numbers for each purpose of a seed."""
+    sequence = np.random.SeedSequence([seed, purpose])
+    return np.random.RandomState(np.random.MT19937(sequence))

@@ -1,0 +1,128 @@
+"""fig1: convex hulls of two classes that overlap, and reduced hulls that come apart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from deferlearn.bounds import reduced_hull_distance, separating_hulls
+from deferlearn.experiments import style
+from deferlearn.experiments.config import Config
+from deferlearn.experiments.experiment import Experiment, Tables
+from deferlearn.experiments.jobs import Job, Row
+from deferlearn.experiments.stats import summary
+from deferlearn.objective import SVMObjective
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Floats = NDArray[np.float64]
+
+# Two clouds that overlap a little, small enough that single samples are seen.
+N_EACH, DISTANCE = 20, 2.4
+SHOWN_SEED = 4
+DIRECTIONS = 720
+
+
+def samples(seed: int) -> tuple[Floats, NDArray[np.int64]]:
+    """Two Gaussian clouds in the plane, of equal size."""
+    rng = np.random.RandomState(seed)
+    y = np.repeat([-1, 1], N_EACH)
+    X = rng.normal(size=(2 * N_EACH, 2)) + 0.5 * DISTANCE * y[:, None] * np.array([1.0, 0.0])
+    return X, y
+
+
+def hull(X: Floats, s: int) -> Floats:
+    """Corners of the reduced convex hull of weights at most 1/s: in any direction, the mean of the s
+    farthest samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from deferlearn.experiments.fig1 import hull
+    >>> corners = hull(np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), s=3)
+    >>> corners.round(3).tolist()  # a point: the mean
+    [[0.333, 0.333]]
+    """
+    angles = np.linspace(0.0, 2.0 * np.pi, DIRECTIONS, endpoint=False)
+    farthest = np.argsort(-X @ np.array([np.cos(angles), np.sin(angles)]), axis=0)[:s]
+    corners = X[farthest].mean(axis=0)
+    moved = np.abs(corners - np.roll(corners, 1, axis=0)).max(axis=1) > 1e-12
+    return corners[moved] if moved.any() else corners[:1]
+
+
+def jobs(config: Config) -> list[Job]:
+    """The set that is shown, and as many draws as there are splits."""
+    seeds = [SHOWN_SEED] if config.protocol == "published" else list(config.seeds)
+    return [Job("fig1", {"seed": seed, "n_each": N_EACH, "distance": DISTANCE}) for seed in seeds]
+
+
+def work(p: dict[str, Any]) -> list[Row]:
+    """The distance of the reduced hulls for every s."""
+    X, y = samples(p["seed"])
+    machine = SVMObjective(X, y)
+    first = separating_hulls(machine)
+    return [
+        {
+            "s": s,
+            "distance_of_hulls": reduced_hull_distance(machine, s).distance,
+            "s_star": int(first.s),
+            "distance_star": first.distance,
+        }
+        for s in range(1, N_EACH + 1)
+    ]
+
+
+def tables(rows: pd.DataFrame) -> Tables:
+    """The distance by s, and s*."""
+    return {"": summary(rows, ["s"], ["distance_of_hulls", "s_star", "distance_star"])}
+
+
+def draw(rows: pd.DataFrame, config: Config) -> Figure:
+    """(a) the hulls; (b) reduced hulls for s = 2, 4, ... up to the first that do not meet."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Polygon
+
+    from deferlearn.plot.selection import CLASS_STYLE
+
+    X, y = samples(SHOWN_SEED)
+    first = separating_hulls(SVMObjective(X, y))
+    figure, axes = style.figure_of(3.9, 1, 2, sharex=True, sharey=True)
+    steps = sorted({2, max(2, int(first.s) // 2), int(first.s)})
+    for ax, sizes in zip(axes.flat, ([1], steps), strict=True):
+        for label, (colour, marker) in CLASS_STYLE.items():
+            part = X[y == label]
+            ax.scatter(
+                part[:, 0], part[:, 1], s=22, marker=marker, facecolors="none",
+                edgecolors=colour, zorder=3,
+            )  # fmt: skip
+            for s in sizes:
+                ax.add_patch(
+                    Polygon(
+                        hull(part, s), closed=True, facecolor=colour, alpha=0.16, edgecolor="none"
+                    )
+                )
+                ax.add_patch(
+                    Polygon(hull(part, s), closed=True, fill=False, edgecolor=colour, lw=1.4)
+                )
+        ax.set(xticks=[], yticks=[], aspect="equal")
+    axes[0][0].set_title("(a) convex hulls")
+    axes[0][1].set_title("(b) reduced, s = " + ", ".join(str(s) for s in steps))
+    nearest = [first.weights[y == label] @ X[y == label] for label in (-1, 1)]
+    axes[0][1].plot(*np.array(nearest).T, color="0.1", linewidth=2.2, zorder=5)
+    handles = [
+        Line2D([], [], color=c, marker=m, markerfacecolor="none", label=f"class {k:+d}")
+        for k, (c, m) in sorted(CLASS_STYLE.items())
+    ]
+    name = f"Δ* = {first.distance:.2f} at s* = {int(first.s)}"
+    handles.append(Line2D([], [], color="0.1", linewidth=2.2, label=name))
+    figure.legend(handles=handles, loc="outside lower center", ncols=3)
+    return figure
+
+
+EXPERIMENT = Experiment(
+    "fig1", "hulls and reduced hulls of classes that overlap", jobs, work, tables, draw
+)

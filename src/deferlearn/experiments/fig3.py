@@ -1,0 +1,75 @@
+"""fig3: all methods on the synthetic data, linear machine with offset."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from deferlearn.experiments import style
+from deferlearn.experiments.config import Config
+from deferlearn.experiments.data import SYNTHETIC_ALPHA, synthetic_split
+from deferlearn.experiments.experiment import Experiment, selecting
+from deferlearn.experiments.jobs import Job, Row
+from deferlearn.experiments.methods import ALGORITHMS, Selecting, algorithm_rows, baseline_rows
+from deferlearn.experiments.performance import draw_performance, performance_tables
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SPREAD = 0.2
+POLICY = "mlp"
+
+
+def jobs(config: Config) -> list[Job]:
+    """A job a draw."""
+    return [
+        Job(
+            "fig3",
+            {
+                "dataset": "linear",
+                "n_samples": config.n_samples,
+                "spread": SPREAD,
+                "seed": seed,
+                "policies": [POLICY],
+                "budgets": list(config.budgets),
+                **selecting(config),
+            },
+        )
+        for seed in config.seeds
+    ]
+
+
+def work(p: dict[str, Any]) -> list[Row]:
+    """All methods at all budgets on one draw."""
+    published = p["protocol"] == "published"
+    split = synthetic_split(
+        p["dataset"], p["n_samples"], p["spread"], p["seed"], published=published
+    )
+    how = Selecting.of(p)
+    rows = [
+        row
+        for algorithm in ALGORITHMS
+        for row in algorithm_rows(split, SYNTHETIC_ALPHA, algorithm, p["budgets"], how)
+    ]
+    return [*rows, *baseline_rows(split, SYNTHETIC_ALPHA, p["budgets"], p["seed"])]
+
+
+def draw(rows: pd.DataFrame, config: Config) -> Figure:
+    """Error and F1 side by side."""
+    figure, axes = style.figure_of(4.2, 1, 2)
+    draw_performance(axes.T, rows, POLICY, ["linear"])
+    for ax in axes.flat:
+        ax.set_xlabel("share that may be deferred, n/|V|")
+    style.method_legend(figure, rows["method"].unique())
+    return figure
+
+
+EXPERIMENT = Experiment(
+    "fig3",
+    "all methods on synthetic data, linear machine with offset",
+    jobs,
+    work,
+    performance_tables,
+    draw,
+)

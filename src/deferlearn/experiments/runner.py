@@ -1,0 +1,89 @@
+"""Runs jobs in parallel, keeps what is done, and goes on where a killed run stopped."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pandas as pd
+from joblib import Parallel, delayed
+
+from deferlearn.experiments.jobs import Job, Work
+from deferlearn.experiments.store import PartStore
+
+
+class JobError(RuntimeError):
+    """A job failed; the message says which, and with what."""
+
+
+def run_jobs(
+    jobs: Sequence[Job],
+    work: Work,
+    folder: str | os.PathLike[str],
+    *,
+    n_jobs: int = 1,
+    on_done: Callable[[int], Any] | None = None,
+) -> pd.DataFrame:
+    """Compute the rows of all jobs that have none yet, and return all rows.
+
+    Each job's rows are written by the process that computed them, in one step, as soon as they are
+    there. However this process ends, finished jobs stay finished, and the next call does the rest:
+    the table is the same but for the seconds.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+        What to compute; the table has their order.
+    work : callable
+        Gets a job's parameters and returns its rows; a function of a module, so that other
+        processes find it.
+    folder : path-like
+        Where rows are kept.
+    n_jobs : int, default=1
+        How many at a time, as in joblib.
+    on_done : callable, default=None
+        Called with the number of jobs that have just become ready: first with those that were ready
+        at the start, then with 1 for each.
+
+    Returns
+    -------
+    table : DataFrame
+        A row a run.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from deferlearn.experiments.jobs import Job
+    >>> from deferlearn.experiments.runner import run_jobs
+    >>> def work(parameters):
+    ...     return [{"square": parameters["x"] ** 2}]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     table = run_jobs([Job("toy", {"x": x}) for x in (1, 2, 3)], work, folder)
+    >>> table["square"].tolist()
+    [1, 4, 9]
+    """
+    store = PartStore(folder)
+    store.clean()
+    report = on_done or (lambda _: None)
+    todo = [job for job in jobs if not store.has(job)]
+    report(len(jobs) - len(todo))
+    if todo:
+        parallel = Parallel(
+            n_jobs=min(n_jobs, len(todo)) if n_jobs > 0 else n_jobs,
+            return_as="generator_unordered",
+            batch_size=1,
+        )
+        for _ in parallel(delayed(_run_and_keep)(job, work, store) for job in todo):
+            report(1)
+    return store.table(jobs)
+
+
+def _run_and_keep(job: Job, work: Work, store: PartStore) -> None:
+    try:
+        rows = job.run(work)
+    except Exception as error:
+        raise JobError(
+            f"{job.experiment} failed with {job.parameters}: {type(error).__name__}: {error}"
+        ) from error
+    store.write(job, rows)
