@@ -6,6 +6,7 @@ import typer
 
 from deferlearn import __version__
 from deferlearn.cli.demo import demo
+from deferlearn.cli.reproduce import reproduce
 
 app = typer.Typer(
     help="Support vector machines that learn which cases to defer to a human.",
@@ -13,6 +14,7 @@ app = typer.Typer(
     add_completion=False,
 )
 app.command()(demo)
+app.command()(reproduce)
 
 
 def _print_version(wanted: bool) -> None:

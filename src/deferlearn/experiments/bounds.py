@@ -119,8 +119,10 @@ def draw(rows: pd.DataFrame, config: Config) -> Figure:
     ax.axvline(NOTHING * 10, color="0.85")
     ax.set_yticks(
         [-k for k in range(len(names))],
-        [f"{style.DATASETS[d]}\n{'with' if i else 'without'} offset" for d, i in names],
-        fontsize=style.FONT - 3,
+        [
+            f"{style.DATASETS[d].replace('synthetic, ', '')}, {'' if i else 'no '}offset"
+            for d, i in names
+        ],
     )
     ticks = [NOTHING, 1e-9, 1e-6, 1e-3, 1.0]
     ax.set_xticks(ticks, ["none", "$10^{-9}$", "$10^{-6}$", "$10^{-3}$", "1"])
@@ -144,4 +146,5 @@ EXPERIMENT = Experiment(
     tables,
     draw,
     medical=True,
+    cost=2.0,
 )

@@ -27,6 +27,7 @@ PRESETS: dict[tuple[str, bool], dict[str, Any]] = {
         "splits": 3,
         "delta": 0.5,
         "budgets": (0.0, 0.1, 0.2, 0.3),
+        "size_budgets": (0.0, 0.25, 0.5),
         "retina_budgets": (0.0, 0.08, 0.2),
         "alphas": (0.03, 0.3),
     },
@@ -59,8 +60,8 @@ class Config(BaseModel):
         Step of the sweep; of the stochastic algorithm.
     n_samples : int, default=400
         Size of the synthetic data.
-    budgets, retina_budgets : tuple of float
-        Shares n/|V| of the synthetic and of the medical data.
+    budgets, size_budgets, retina_budgets : tuple of float
+        Shares n/|V| of fig3, of fig4, and of the medical data.
     datasets : tuple of {"messidor", "stare", "aptos"}
         Which medical data.
     spreads : tuple of float
@@ -93,6 +94,9 @@ class Config(BaseModel):
     budgets: Annotated[tuple[Share, ...], Field(min_length=1)] = (
         0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4,
     )  # fmt: skip
+    size_budgets: Annotated[tuple[Share, ...], Field(min_length=1)] = (
+        0.0, 0.1, 0.2, 0.3, 0.4, 0.5,
+    )  # fmt: skip
     retina_budgets: Annotated[tuple[Share, ...], Field(min_length=1)] = (
         0.0, 0.04, 0.08, 0.12, 0.16, 0.2,
     )  # fmt: skip
@@ -111,7 +115,8 @@ class Config(BaseModel):
                 f"the published protocol has one split, got splits={self.splits}: leave it out, or "
                 "choose protocol 'repeated'"
             )
-        for name in ("budgets", "retina_budgets", "datasets", "spreads", "human_weights", "alphas"):
+        lists = ("budgets", "size_budgets", "retina_budgets", "datasets")
+        for name in (*lists, "spreads", "human_weights", "alphas"):
             values = getattr(self, name)
             if len(set(values)) != len(values):
                 raise ValueError(f"{name} has a value twice: {list(values)}")
@@ -156,7 +161,7 @@ class Config(BaseModel):
 def load_config(
     path: str | os.PathLike[str], protocol: str | None = None, quick: bool = False, **changes: Any
 ) -> Config:
-    """Settings from a TOML file; what it leaves out is as in the protocol's preset.
+    r"""Settings from a TOML file; what it leaves out is as in the protocol's preset.
 
     Parameters
     ----------
@@ -180,7 +185,7 @@ def load_config(
     >>> from deferlearn.experiments import load_config
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder) / "mine.toml"
-    ...     _ = file.write_text("splits = 50\\nspreads = [0.1, 0.9]")
+    ...     _ = file.write_text("splits = 50\nspreads = [0.1, 0.9]")
     ...     load_config(file).spreads
     (0.1, 0.9)
     """

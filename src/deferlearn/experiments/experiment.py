@@ -39,6 +39,8 @@ class Experiment:
         Whether it needs the medical data.
     alone : bool
         Whether its jobs must not run side by side, because they measure time.
+    cost : float
+        Rough seconds a job, for the estimate of the time left.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Experiment:
     draw: Callable[[pd.DataFrame, Config], Figure]
     medical: bool = False
     alone: bool = False
+    cost: float = 1.0
 
 
 def selecting(config: Config) -> dict[str, Any]:

@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 
 # Two clouds that overlap a little, small enough that single samples are seen.
 N_EACH, DISTANCE = 20, 2.4
-SHOWN_SEED = 4
+SHOWN_SEED = 31
 DIRECTIONS = 720
 
 
@@ -36,8 +36,9 @@ def samples(seed: int) -> tuple[Floats, NDArray[np.int64]]:
 
 
 def hull(X: Floats, s: int) -> Floats:
-    """Corners of the reduced convex hull of weights at most 1/s: in any direction, the mean of the s
-    farthest samples.
+    """Corners of the reduced convex hull of weights at most 1/s.
+
+    In any direction the farthest point of it is the mean of the s farthest samples.
 
     Examples
     --------
@@ -124,5 +125,11 @@ def draw(rows: pd.DataFrame, config: Config) -> Figure:
 
 
 EXPERIMENT = Experiment(
-    "fig1", "hulls and reduced hulls of classes that overlap", jobs, work, tables, draw
+    "fig1",
+    "hulls and reduced hulls of classes that overlap",
+    jobs,
+    work,
+    tables,
+    draw,
+    cost=1.0,
 )

@@ -60,7 +60,7 @@ def draw(rows: pd.DataFrame, config: Config) -> Figure:
     figure, axes = style.figure_of(4.2, 1, 2)
     draw_performance(axes.T, rows, POLICY, ["linear"])
     for ax in axes.flat:
-        ax.set_xlabel("share that may be deferred, n/|V|")
+        ax.set_xlabel("share deferred, n/|V|")
     style.method_legend(figure, rows["method"].unique())
     return figure
 
@@ -72,4 +72,5 @@ EXPERIMENT = Experiment(
     work,
     performance_tables,
     draw,
+    cost=12.0,
 )

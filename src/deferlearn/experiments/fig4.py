@@ -28,7 +28,7 @@ def jobs(config: Config) -> list[Job]:
                 "n_samples": config.n_samples,
                 "spread": spread,
                 "seed": seed,
-                "budgets": list(config.budgets),
+                "budgets": list(config.size_budgets),
                 **selecting(config),
             },
         )
@@ -92,5 +92,11 @@ def draw(rows: pd.DataFrame, config: Config) -> Figure:
 
 
 EXPERIMENT = Experiment(
-    "fig4", "number deferred against n, for several human errors", jobs, work, tables, draw
+    "fig4",
+    "number deferred against n, for several human errors",
+    jobs,
+    work,
+    tables,
+    draw,
+    cost=3.0,
 )

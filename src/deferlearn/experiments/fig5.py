@@ -74,7 +74,8 @@ def draw(rows: pd.DataFrame, config: Config) -> Figure:
     figure, axes = style.figure_of(6.0, 2, len(config.datasets), sharex=True)
     policy = PUBLISHED_POLICY if config.protocol == "published" else POLICIES[0]
     draw_performance(axes, rows, policy, config.datasets)
-    figure.supxlabel("share that may be deferred, n/|V|", fontsize=style.FONT)
+    for ax in axes[-1]:
+        ax.set_xlabel("share n/|V|")
     style.method_legend(figure, rows["method"].unique())
     return figure
 
@@ -87,4 +88,5 @@ EXPERIMENT = Experiment(
     performance_tables,
     draw,
     medical=True,
+    cost=8.0,
 )

@@ -99,7 +99,7 @@ def draw(rows: pd.DataFrame, config: Config) -> Figure:
                 colour, marker, "-",
             )  # fmt: skip
     for ax, value in zip(axes.flat, VALUES, strict=True):
-        ax.set(xlabel="share that may be deferred, n/|V|", ylabel=style.METRICS[value])
+        ax.set(xlabel="share deferred, n/|V|", ylabel=style.METRICS[value])
     style.level_legend(figure, names, "error of the humans alone")
     return figure
 
@@ -112,4 +112,5 @@ EXPERIMENT = Experiment(
     tables,
     draw,
     medical=True,
+    cost=4.0,
 )

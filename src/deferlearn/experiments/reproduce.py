@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -110,18 +110,16 @@ def reproduce(
 
 def draw(experiment: Experiment, rows: pd.DataFrame, config: Config) -> Any:
     """The experiment's figure, in the style of all."""
-    import matplotlib
-
-    with matplotlib.rc_context(style.settings()):
+    with style.look():
         return experiment.draw(rows, config)
 
 
-def prepare(names: list[str], config: Config, out: str | os.PathLike[str]) -> int:
-    """Make the folder, fetch the data, and count the jobs, before any work is done.
+def prepare(names: Sequence[str], config: Config, out: str | os.PathLike[str]) -> float:
+    """Make the folder and fetch the data, before any work is done.
 
     Parameters
     ----------
-    names : list of str
+    names : sequence of str
         Experiments to come.
     config : Config
         Of these.
@@ -130,14 +128,18 @@ def prepare(names: list[str], config: Config, out: str | os.PathLike[str]) -> in
 
     Returns
     -------
-    n_jobs : int
-        How many jobs they have.
+    cost : float
+        Rough seconds of all jobs on one core.
     """
     folder = Path(out) / config.protocol
     folder.mkdir(parents=True, exist_ok=True)
-    if any(EXPERIMENTS[name].medical for name in names):
-        for dataset in sorted({*config.datasets, "aptos"}):
-            retina(dataset)
+    needed: set[str] = (
+        set(config.datasets) if any(EXPERIMENTS[name].medical for name in names) else set()
+    )
+    if "fig6" in names:
+        needed.add(fig6.DATASET)
+    for dataset in sorted(needed):
+        retina(dataset)
     content = config.model_dump_json(indent=2) + "\n"
     write_atomically(folder / "config.json", content.encode())
-    return sum(len(EXPERIMENTS[name].jobs(config)) for name in names)
+    return sum(EXPERIMENTS[n].cost * len(EXPERIMENTS[n].jobs(config)) for n in names)

@@ -125,7 +125,7 @@ def draw(rows: pd.DataFrame, config: Config) -> Figure:
                     markersize=9,
                     linestyle="",
                     label=f"{name}, {who}",
-                )  # fmt: skip
+                )
             )
     figure.legend(handles=handles, loc="outside lower center", ncols=2)
     return figure
@@ -139,5 +139,6 @@ EXPERIMENT = Experiment(
     tables,
     draw,
     medical=True,
+    cost=0.5,
     alone=True,
 )

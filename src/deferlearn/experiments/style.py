@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # Of Okabe and Ito's palette, told apart with every kind of colour vision; markers and dashes differ too.
-METHODS: dict[str, tuple[str, str, str, str]] = {
+METHODS: dict[str, tuple[str, str, str, Any]] = {
     # name: (what the legend says, colour, marker, dashes)
     "distorted": ("distorted greedy", "#0072B2", "o", "-"),
     "stochastic": ("stochastic distorted greedy", "#D55E00", "^", "-"),
@@ -54,9 +54,11 @@ NO_DATE: dict[str, dict[str, Any]] = {
 }
 
 
-def settings() -> dict[str, Any]:
-    """Settings of matplotlib for all figures."""
-    return {
+def look() -> Any:
+    """A context with matplotlib's settings for all figures."""
+    import matplotlib
+
+    settings: Any = {
         "font.size": FONT,
         "axes.titlesize": FONT,
         "axes.spines.top": False,
@@ -67,6 +69,7 @@ def settings() -> dict[str, Any]:
         "svg.hashsalt": "deferlearn",
         "pdf.fonttype": 42,
     }
+    return matplotlib.rc_context(settings)
 
 
 def figure_of(height: float, rows: int = 1, columns: int = 1, **options: Any) -> tuple[Figure, Any]:
@@ -117,10 +120,8 @@ def level_legend(figure: Figure, levels: Sequence[str], title: str, extra: Any =
 
 def save(figure: Figure, folder: str | os.PathLike[str], name: str) -> list[Path]:
     """Write the figure as PDF, SVG and PNG; each whole or not at all."""
-    import matplotlib
-
     paths = []
-    with matplotlib.rc_context(settings()):
+    with look():
         for suffix in FORMATS:
             content = io.BytesIO()
             figure.savefig(content, format=suffix, dpi=DPI, metadata=NO_DATE[suffix])

@@ -1,0 +1,170 @@
+"""`deferlearn reproduce`: the paper's results, one or all, into a folder."""
+
+from __future__ import annotations
+
+import os
+from enum import StrEnum
+from importlib.util import find_spec
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+if TYPE_CHECKING:
+    from deferlearn.experiments import Config
+
+NEEDED = ("matplotlib", "pandas", "pyarrow", "pydantic")
+ALL = "all"
+# What a shell reports of a program stopped by Ctrl-C.
+STOPPED = 130
+
+
+class Protocol(StrEnum):
+    """How the data are split and the humans drawn."""
+
+    repeated = "repeated"
+    published = "published"
+
+
+def reproduce(
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            help="fig1 to fig6, runtime, bounds, or all.", metavar="NAME...", show_default=False
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option(help="Folder for rows, tables and figures; made if it does not exist.")
+    ] = Path("results"),
+    protocol: Annotated[
+        Protocol | None,
+        typer.Option(
+            help="repeated (default): random splits, with intervals. published: the paper's one split.",
+            show_default=False,
+        ),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Three splits and a coarse search: to see that it runs.")
+    ] = False,
+    splits: Annotated[
+        int | None, typer.Option(min=1, help="How many splits or draws.", show_default=False)
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="TOML file with other settings.", show_default=False)
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="How many jobs at a time; default: one a core.", show_default=False
+        ),
+    ] = None,
+) -> None:
+    """Compute the paper's results anew: tables with intervals, figures, and what became of each claim.
+
+    Stopped or killed, the same command goes on where it was.
+    """
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        _fail(f"{', '.join(missing)} is needed: pip install 'deferlearn[cli]'")
+    # Imported here: they bring the compiled engine, which `--help` need not wait for.
+    from deferlearn.experiments import EXPERIMENTS
+
+    unknown = [name for name in names if name not in EXPERIMENTS and name != ALL]
+    if unknown:
+        _fail(f"no result is named {unknown[0]!r}; there are {', '.join(EXPERIMENTS)}, and {ALL}")
+    wanted = [name for name in EXPERIMENTS if name in names or ALL in names]
+    settings = _settings(config, protocol, quick, splits)
+    try:
+        _run(wanted, settings, out, jobs or os.cpu_count() or 1)
+    except KeyboardInterrupt:
+        typer.echo(
+            "deferlearn reproduce: stopped; what is done is kept, the same command goes on",
+            err=True,
+        )
+        raise typer.Exit(code=STOPPED) from None
+
+
+def _settings(
+    path: Path | None, protocol: Protocol | None, quick: bool, splits: int | None
+) -> Config:
+    from deferlearn.experiments import Config, load_config
+
+    changes = {} if splits is None else {"splits": splits}
+    chosen = None if protocol is None else protocol.value
+    try:
+        if path is not None:
+            return load_config(path, chosen, quick, **changes)
+        return Config.preset(chosen or Protocol.repeated.value, quick, **changes)
+    except OSError as error:
+        _fail(f"cannot read {path}: {error.strerror}")
+    except ValueError as error:
+        _fail(str(error))
+
+
+def _run(names: list[str], settings: Config, out: Path, n_jobs: int) -> None:
+    from deferlearn.experiments import EXPERIMENTS, JobError, write_page
+    from deferlearn.experiments.reproduce import prepare
+    from deferlearn.experiments.reproduce import reproduce as run_one
+
+    start = perf_counter()
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(elapsed_when_finished=False),
+    )
+    try:
+        cost = prepare(names, settings, out)
+        with Progress(
+            *columns, console=console, transient=True, disable=not console.is_terminal
+        ) as progress:
+            task = progress.add_task("", total=cost)
+            for name in names:
+                progress.update(task, description=name)
+                on_done = _Advance(progress, task, EXPERIMENTS[name].cost)
+                outcome = run_one(name, settings, out, n_jobs=n_jobs, on_done=on_done)
+                progress.console.print(
+                    f"{name}: {len(outcome.rows)} rows, {perf_counter() - start:.0f} s",
+                    highlight=False,
+                )
+        page = write_page(out, settings)
+    except JobError as error:
+        _fail(f"{error}; what is done is kept")
+    except OSError as error:
+        what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        _fail(f"cannot go on: {what}")
+    typer.echo(f"Results: {page}")
+
+
+class _Advance:
+    """Moves the bar. Jobs that were ready at the start are taken off it: they say nothing of speed."""
+
+    def __init__(self, progress: Progress, task: Any, cost: float) -> None:
+        self.progress, self.task, self.cost = progress, task, cost
+        self.started = False
+
+    def __call__(self, count: int) -> None:
+        if self.started:
+            self.progress.advance(self.task, count * self.cost)
+            return
+        self.started = True
+        total = self.progress.tasks[0].total or 0.0
+        self.progress.update(self.task, total=total - count * self.cost)
+
+
+def _fail(message: str) -> NoReturn:
+    typer.echo(f"deferlearn reproduce: {message}", err=True)
+    raise typer.Exit(code=1)
