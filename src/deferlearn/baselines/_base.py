@@ -43,7 +43,7 @@ class Baseline(TeamMixin, ClassifierMixin, BaseEstimator):
     def fit(
         self,
         X: Any,
-        y: ArrayLike,
+        y: Any,
         *,
         human_loss: ArrayLike | None = None,
         human_scores: ArrayLike | None = None,

@@ -22,7 +22,7 @@ Index = NDArray[np.int64]
 class Triage(MachineBaseline):
     """A baseline that ranks cases. A class says how by `_fit_ranker` and `_rank_by`."""
 
-    budget: float | int
+    budget: Any  # a float or an int, numpy's among them
     cv: Any
     n_jobs: int | None
     random_state: Any
@@ -31,7 +31,9 @@ class Triage(MachineBaseline):
         super()._check_parameters()
         _check_cv(self.cv)
         if self.n_jobs is not None and (not _is_whole(self.n_jobs) or self.n_jobs == 0):
-            raise ValueError(f"n_jobs={self.n_jobs!r} must be a whole number other than 0, or None.")
+            raise ValueError(
+                f"n_jobs={self.n_jobs!r} must be a whole number other than 0, or None."
+            )
 
     def _fit_team(self, samples: Samples, machine: Machine, human: Human) -> None:
         n = len(samples.y)
@@ -74,9 +76,7 @@ class Triage(MachineBaseline):
         """What the ranker is told of the human; nothing if it does not ask."""
         return None
 
-    def _fit_ranker(
-        self, samples: Samples, margin: Array, answers: Array | None, seed: int
-    ) -> Any:
+    def _fit_ranker(self, samples: Samples, margin: Array, answers: Array | None, seed: int) -> Any:
         """Whatever `_rank_by` needs."""
         return None
 

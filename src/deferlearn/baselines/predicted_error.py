@@ -164,8 +164,10 @@ class PredictedErrorTriage(Triage):
         if model is None:
             return
         if isinstance(model, type):
-            raise ValueError(f"error_model={model!r} is a class; give an instance, with parentheses.")
-        if not is_classifier(model):
+            raise ValueError(
+                f"error_model={model!r} is a class; give an instance, with parentheses."
+            )
+        if isinstance(model, str) or not is_classifier(model):
             raise ValueError(f"error_model={model!r} must be a scikit-learn classifier or None.")
         if not hasattr(model, "predict_proba"):
             raise ValueError(
@@ -203,6 +205,8 @@ class PredictedErrorTriage(Triage):
 
     def _model(self, X: Any, errs: NDArray[np.bool_], seed: int) -> Any:
         """A classifier fitted on who errs."""
+        if len(errs) == 0:  # a fold whose answers were all of the samples': nobody is known to err
+            return DummyClassifier().fit(np.zeros((1, X.shape[1])), [0])
         if errs.all() or not errs.any():
             model: Any = DummyClassifier()
         elif self.error_model is None:
