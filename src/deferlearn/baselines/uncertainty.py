@@ -69,8 +69,8 @@ class UncertaintyTriage(Triage):
     --------
     >>> from deferlearn.baselines import UncertaintyTriage
     >>> from deferlearn.datasets import make_linear
-    >>> X, y = make_linear(100, random_state=1)
-    >>> triage = UncertaintyTriage(budget=0.3, alpha=0.1, random_state=0).fit(X, y)
+    >>> X, y = make_linear(100, random_state=3)
+    >>> triage = UncertaintyTriage(budget=0.3, alpha=0.05, random_state=0).fit(X, y)
     >>> asked = triage.defer_top(X)
     >>> margin = abs(triage.decision_function(X))
     >>> int(asked.sum()), bool(margin[asked].max() <= margin[~asked].min())
