@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deferlearn._threads import one_blas_thread
 from deferlearn.bounds._view import View
 from deferlearn.bounds.optimum import OptimumBound, optimum_upper_bound
 from deferlearn.bounds.ratio import SubmodularityBound, submodularity_bound
@@ -169,9 +170,10 @@ def certificate(
     budget, order = check_budget(objective, budget), np.asarray(result.order, dtype=np.int64)
     if len(order) > budget:
         raise ValueError(f"The result has {len(order)} samples, more than the budget n={budget}.")
-    bound = submodularity_bound(objective, budget)
-    optimum = optimum_upper_bound(objective, loss, budget)
-    value = _verified_value(objective, result, order, loss)
+    with one_blas_thread():
+        bound = submodularity_bound(objective, budget)
+        optimum = optimum_upper_bound(objective, loss, budget)
+        value = _verified_value(objective, result, order, loss)
     unit = view.value if view.problem.hard else max(1.0, view.value)
     if value > optimum.value + 1e-6 * unit:
         raise ValueError(

@@ -44,7 +44,9 @@ class Response:
 
     def __init__(self, state: State, ws: WorkingSet, near: Index) -> None:
         problem = state.problem
-        self.ws, self.near = ws, near
+        self.near = near
+        # All of Q where it is at hand.
+        self.whole, self.Q_all = ws.whole, ws.Q if ws.whole else np.empty((0, 0))
         local = ws.position[near]
         self.Q = np.ascontiguousarray(ws.Q[np.ix_(local, local)])
         self.position = np.full(len(problem.y), -1)
@@ -71,15 +73,15 @@ class Response:
         self.rows, self.solved = np.empty(shape), np.empty(shape)
         self.age = np.full(count, -1)  # states since the image was computed afresh; -1: unknown
 
-    def serves(self, state: State, ws: WorkingSet) -> bool:
+    def serves(self, state: State) -> bool:
         """Whether another state's margin is near enough."""
-        outside = (self.position[state.members] < 0).sum()
-        return self.keeps and self.ws is ws and bool(outside <= STALE * len(state.members))
+        outside = np.count_nonzero(self.position[state.members] < 0)
+        return self.keeps and bool(outside <= STALE * len(state.members))
 
     def take_over(self, old: Response, state: State) -> None:
         """Begin with the responses of another near set, as far as it was the same."""
         known = np.flatnonzero(old.age >= 0)
-        if not (self.keeps and self.ws.whole and len(known)):
+        if not (self.keeps and len(known)):
             return
         here = np.flatnonzero(old.position[self.near] >= 0)
         there = old.position[self.near[here]]
@@ -87,7 +89,7 @@ class Response:
         self.change[np.ix_(known, here)] = old.change[np.ix_(known, there)]
         self.dual[np.ix_(known, here)] = old.dual[np.ix_(known, there)]
         self.image[known] = self.change[known] @ self.Q
-        self.rows[known] = self.ws.Q[np.ix_(known, self.near)]
+        self.rows[known] = self._rows(state, known)
         self.solved[known] = self.rows[known] @ self.inverse
         self.age[known] = 0
 
@@ -98,19 +100,24 @@ class Response:
             self._allot(len(ks))
             slot = np.arange(len(ks))
         new = np.flatnonzero(self.age[slot] < 0)
-        if len(new) and not self.ws.whole:
-            self.rows[slot[new]] = state.problem.gram.block(ks[new], self.near)
+        if len(new) and not self.whole:
+            self.rows[slot[new]] = self._rows(state, ks[new])
         return tighten(
             ks, slot, floor, state.mu_without(ks),
             self.arrays, state.problem.arrays, state.arrays, state.numbers,
         )  # fmt: skip
+
+    def _rows(self, state: State, ks: Index) -> Array:
+        if self.whole:
+            return self.Q_all[np.ix_(ks, self.near)]
+        return state.problem.gram.block(ks, self.near)
 
     @property
     def arrays(self) -> tuple[Any, ...]:
         """What compiled code is given: matrices over the near samples, and the kept responses."""
         return (
             self.near, self.position, self.Q, self.inverse, self.inverse_sums, self.shift,
-            self.penalty, self.ws.Q, self.ws.whole, self.change, self.image, self.dual, self.rows,
+            self.penalty, self.Q_all, self.whole, self.change, self.image, self.dual, self.rows,
             self.solved, self.age,
         )  # fmt: skip
 

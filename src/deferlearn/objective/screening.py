@@ -9,6 +9,7 @@ candidate give points so good that the bounds decide almost every comparison.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -51,10 +52,19 @@ def check_score(scale: Any, cost: Any, tol: Any, count: int) -> Score:
 
 
 class Screening:
-    """Bounds for the states of one objective, one after the other; what carries over is kept."""
+    """Bounds for the states of one problem; what carries over from one to the next is kept.
+
+    All copies of an objective share it, whatever their states. Each thread has its own.
+    """
 
     def __init__(self) -> None:
-        self._response: Response | None = None
+        self._kept = threading.local()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {}  # what is kept can be made anew
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._kept = threading.local()
 
     def gain_bounds(
         self,
@@ -124,14 +134,16 @@ class Screening:
         return lower, upper, Ends(ks[at : at + 1], mu[at : at + 1], *end)
 
     def _response_of(self, state: State, ws: WorkingSet) -> Response | None:
-        old = self._response
-        if old is not None and old.serves(state, ws):
+        old: Response | None = getattr(self._kept, "response", None)
+        if old is not None and old.serves(state):
             return old
         near = _near(state, ws)
-        self._response = Response(state, ws, near) if len(near) else None
-        if old is not None and self._response is not None:
-            self._response.take_over(old, state)
-        return self._response
+        if len(near) == 0:
+            return None
+        self._kept.response = response = Response(state, ws, near)
+        if old is not None:
+            response.take_over(old, state)
+        return response
 
 
 def _near(state: State, ws: WorkingSet) -> Index:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deferlearn._threads import one_blas_thread
 from deferlearn.kernels import Array, Index, LinearGram, kernel_function, make_gram
 from deferlearn.objective import solver
 from deferlearn.objective.doubledouble import weighted_row_sum
@@ -26,6 +28,8 @@ from deferlearn.objective.validation import (
 
 # End states of candidates' paths that are kept, so that committing one of them costs nothing.
 ENDS_KEPT = 8
+# Entries of X up to which a first solution is quicker with one thread than with several.
+SMALL = 10**6
 # alpha times a weight over the size of the kernel: beyond, sums of such numbers mean nothing.
 SMALLEST_MU, LARGEST_MU = 1e-100, 1e100
 
@@ -129,7 +133,8 @@ class SVMObjective:
         self.counters = Counters()
         self._screening = Screening()
         self._state = empty_state(self._problem)
-        solver.solve(self._state, self.counters)
+        with one_blas_thread() if X.size <= SMALL else nullcontext():
+            solver.solve(self._state, self.counters)
         self._moved()
 
     def _moved(self) -> None:
@@ -172,7 +177,8 @@ class SVMObjective:
     def gains(self, ks: Iterable[int]) -> Array:
         """Exact marginal gains of several samples, each taken alone."""
         index = check_indices(ks, self._state.kept)
-        return exact_gains(self._state, self._working_set, index, self.counters)
+        with one_blas_thread():
+            return exact_gains(self._state, self._working_set, index, self.counters)
 
     def gain_bounds(self, ks: Iterable[int]) -> tuple[Array, Array]:
         """Certified lower and upper bounds of the gains of several samples, cheaply.
@@ -254,8 +260,6 @@ class SVMObjective:
         other._state = self._state.copy()
         other.counters = Counters(**vars(self.counters))
         other._ends = OrderedDict()
-        # What screening has kept goes with the copy, which is about to move on; here it is made anew.
-        self._screening = Screening()
         return other
 
     # -- the machine --------------------------------------------------------------------------

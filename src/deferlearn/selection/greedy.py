@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from deferlearn._threads import one_blas_thread
 from deferlearn.objective.validation import as_reals
 from deferlearn.selection.result import Iteration, SelectionInterrupted, SelectionResult
 from deferlearn.selection.states import Array, Index, Objective, States
@@ -61,34 +62,35 @@ def run(
     free = np.zeros(len(loss), dtype=bool)
     free[states.candidates] = True
     try:
-        for index, drawn in enumerate(rounds):
-            weight = omega(ratio, n, index)
-            candidates = states.candidates if drawn is None else drawn
-            candidates = floor.allowed(candidates[free[candidates]])
-            choice = state.best(candidates, weight, loss, tol)
-            iterations.append(
-                Iteration(
-                    index=index,
-                    omega=weight,
-                    picked=choice.k,
-                    score=choice.score,
-                    gain=choice.gain,
-                    n_candidates=len(candidates),
-                    n_exact=choice.n_exact,
-                    n_screened=len(candidates) - choice.n_exact,
-                    slack=choice.slack,
+        with one_blas_thread():
+            for index, drawn in enumerate(rounds):
+                weight = omega(ratio, n, index)
+                candidates = states.candidates if drawn is None else drawn
+                candidates = floor.allowed(candidates[free[candidates]])
+                choice = state.best(candidates, weight, loss, tol)
+                iterations.append(
+                    Iteration(
+                        index=index,
+                        omega=weight,
+                        picked=choice.k,
+                        score=choice.score,
+                        gain=choice.gain,
+                        n_candidates=len(candidates),
+                        n_exact=choice.n_exact,
+                        n_screened=len(candidates) - choice.n_exact,
+                        slack=choice.slack,
+                    )
                 )
-            )
-            if choice.k >= 0:
-                # One assignment: an interrupt finds state and picks in agreement.
-                state, picked = (
-                    states.after(state, frozenset(picked), choice.k),
-                    [*picked, choice.k],
-                )
-                free[choice.k] = False
-                floor.take(choice.k)
-            if callback is not None:
-                callback(iterations[-1])
+                if choice.k >= 0:
+                    # One assignment: an interrupt finds state and picks in agreement.
+                    state, picked = (
+                        states.after(state, frozenset(picked), choice.k),
+                        [*picked, choice.k],
+                    )
+                    free[choice.k] = False
+                    floor.take(choice.k)
+                if callback is not None:
+                    callback(iterations[-1])
     except KeyboardInterrupt:
         # A pick counts once its state has been reached.
         while sum(i.picked >= 0 for i in iterations) > len(picked):
