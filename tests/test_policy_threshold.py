@@ -88,9 +88,18 @@ def test_translation_is_exact_for_other_units():
 
 
 def test_translation_spreads_a_constant_over_the_target():
-    target = np.arange(10.0)
-    out = translate(np.zeros(5), np.zeros(10), target)
-    np.testing.assert_array_equal(out, [1, 3, 5, 7, 9])
+    out = translate(np.zeros(4), np.zeros(12), np.arange(12.0))
+    np.testing.assert_array_equal(out, [1, 4, 7, 10])
+
+
+def test_translation_lets_the_gaps_of_two_policies_meet():
+    """Both know their samples by heart, but one has seen more deferred ones: weights make up for it."""
+    reference = np.r_[np.zeros(12) + np.linspace(0, 0.1, 12), 0.9 + np.linspace(0, 0.1, 4)]
+    target = np.r_[np.zeros(8) + np.linspace(0, 0.1, 8), 0.9 + np.linspace(0, 0.1, 8)]
+    weights = np.r_[np.full(8, 12 / 8), np.full(8, 4 / 8)]
+    low, high = translate(np.array([0.05, 0.95]), reference, target, weights)
+    assert low < 0.2
+    assert high > 0.8
 
 
 def test_top_is_exact_and_ties_go_to_the_first():
@@ -127,7 +136,7 @@ SETTINGS = {
 
 def rate_differences(name, draws):
     options, source, n = SETTINGS[name]
-    for seed in range(draws):
+    for seed in range(1000, 1000 + draws):
         X, y = source(n + 1500, random_state=seed)
         loss = np.random.RandomState(seed).uniform(0.2, 1.2, n)
         clf = AssistedSVC(random_state=seed, submodularity_ratio=0.3, **options)

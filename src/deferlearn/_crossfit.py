@@ -86,8 +86,8 @@ def fit_cross(
     budget: int,
     seed: int,
     n_jobs: int | None,
-) -> Array:
-    """Fit the policy on margins of held-out samples; the scores are those of held-out samples too.
+) -> tuple[Array, Array]:
+    """Fit the policy on margins of held-out samples; return scores of held-out samples, and its own.
 
     A machine is surer of the samples that it was fitted on than of new ones, and so is a policy; and a
     sample that stands for selection itself takes a place from others, which a new case does not. So all
@@ -107,13 +107,13 @@ def fit_cross(
     final = policy.deferral_score(samples.X, machine.decision_function(samples.X))
     parts = Parallel(n_jobs=n_jobs)(
         delayed(_score_fold)(
-            clone(policy),
+            policy,
             samples,
             held_out,
             fold_machine,
             chosen,
             final[rows],
-            chosen == deferred[rows],
+            deferred[rows],
             fold,
             rows,
             seed,
@@ -123,7 +123,7 @@ def fit_cross(
     scores = np.empty(n)
     for fold, part in zip(folds, parts, strict=True):
         scores[fold] = part
-    return scores
+    return scores, final
 
 
 def _train(samples: Samples, selector: Selector, budget: int) -> tuple[Machine, Bools]:
@@ -144,23 +144,29 @@ def _score_fold(
     machine: Machine,
     chosen: Bools,
     final: Array,
-    agreed: Bools,
+    deferred: Bools,
     fold: Index,
     rows: Index,
     seed: int,
 ) -> Array:
     """Scores of one fold, by a policy that has not seen it, in the final policy's units.
 
-    Only samples that both selections treat alike are compared: a policy that knows its samples by heart
-    has a gap between the scores of kept and deferred ones, and the two gaps must meet.
+    A policy that ranks by the margin alone has learned no more from the fold than the direction. Folds in
+    doubt about that would speak of the wrong end of the margins, so it is taken as it is.
+
+    A policy that knows its samples by heart has a gap between the scores of kept and deferred ones. So that
+    the two gaps meet, deferred samples weigh as much in the one comparison as in the other.
     """
-    policy.fit(samples.X[rows], margin[rows], chosen, seed)
+    if not policy.ranks_by_margin:
+        policy = clone(policy).fit(samples.X[rows], margin[rows], chosen, seed)
     held_out = policy.deferral_score(samples.X[fold], margin[fold])
     own = machine.decision_function(_against(samples, rows, rows))
     reference = policy.deferral_score(samples.X[rows], own)
-    if agreed.any():
-        reference, final = reference[agreed], final[agreed]
-    return translate(held_out, reference, final)
+    share, target_share = chosen.mean(), deferred.mean()
+    weights = None
+    if 0 < share < 1 and 0 < target_share < 1:
+        weights = np.where(deferred, share / target_share, (1 - share) / (1 - target_share))
+    return translate(held_out, reference, final, weights)
 
 
 def _against(samples: Samples, rows: Index, fitted: Index) -> Any:

@@ -77,6 +77,11 @@ class DeferralPolicy(BaseEstimator):
         """Whether the machine's margin is among the features."""
         return self.features != "x"
 
+    @property
+    def ranks_by_margin(self) -> bool:
+        """Whether the fitted policy is a linear function of the margin: then only its sign was learned."""
+        return self.features == "margin" and hasattr(self.estimator_, "coef_")
+
     def fit(self, X: Any, margin: Any, deferred: Any, random_state: Any = None) -> DeferralPolicy:
         """Learn which samples were deferred.
 

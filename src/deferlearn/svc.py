@@ -19,7 +19,7 @@ from deferlearn._machine import Machine, MachineSettings, machine_of
 from deferlearn._packing import pack, unpack
 from deferlearn._parameters import check_parameters, count_of, prices_of
 from deferlearn._select import Selector
-from deferlearn._threshold import Threshold, first_of, threshold_at
+from deferlearn._threshold import Threshold, first_of, threshold_at, threshold_from_folds
 from deferlearn.bounds import certificate
 from deferlearn.bounds.certificate import Certificate
 from deferlearn.objective import SVMObjective
@@ -369,12 +369,13 @@ class AssistedSVC(ClassifierMixin, BaseEstimator):
         constant = self.deferral_rate_ in (0.0, 1.0)
         if constant or self.cv is None:
             scores = fit_in_sample(samples, self.deferred_, self._machine, policy, seed)
+            self._threshold: Threshold = threshold_at(scores, self.deferral_rate_, seed)
         else:
             folds = fold_rows(self.cv, samples, seed)
             self._say(f"policy and threshold, by {len(folds)} folds")
             ratio = self.selection_.submodularity_ratio
             part = selector.for_part(ratio, 1.0 - 1.0 / len(folds))
-            scores = fit_cross(
+            held_out, own = fit_cross(
                 samples,
                 self.deferred_,
                 self._machine,
@@ -385,6 +386,9 @@ class AssistedSVC(ClassifierMixin, BaseEstimator):
                 seed,
                 self.n_jobs,
             )
+            self._threshold = threshold_from_folds(
+                held_out, own, self.deferral_rate_, len(folds), seed
+            )
         if constant and self.budget != 0:
             who, what = ("everybody", "all") if self.deferral_rate_ else ("nobody", "none")
             warnings.warn(
@@ -394,7 +398,6 @@ class AssistedSVC(ClassifierMixin, BaseEstimator):
                 stacklevel=3,
             )
         self.policy_ = policy
-        self._threshold: Threshold = threshold_at(scores, self.deferral_rate_, seed)
         self.deferral_threshold_ = self._threshold.value
 
     def _warn_of_lost_classes(self, signs: Array) -> None:
