@@ -160,10 +160,13 @@ def _passing(lines: pd.DataFrame) -> str:
         mine = lines[lines["method"] == method].sort_values("budget")
         in_mean = mine.loc[mine["error"] < 0, "budget"]
         surely = mine.loc[below_zero(mine, "error"), "budget"]
-        mean = f"from n/|V| = {in_mean.min():g}" if len(in_mean) else "at no budget"
-        sure = f"by its interval from {surely.min():g}" if len(surely) else "never by its interval"
-        said.append(f"{method} passes the humans in the mean {mean}, {sure}")
-    return " " + "; ".join(said).capitalize() + "."
+        text = f"{method} algorithm passes the humans in the mean "
+        text += f"from n/|V| = {in_mean.min():g}" if len(in_mean) else "at no budget"
+        if mine["error_high"].notna().any():
+            text += ", by its interval "
+            text += f"from {surely.min():g}" if len(surely) else "at none"
+        said.append(text)
+    return " The " + "; the ".join(said) + "."
 
 
 def _fig4(tables: Tables, config: Config) -> list[Claim]:

@@ -106,11 +106,11 @@ def differences(
                 other = _of(group, baseline, policy)
                 if own.empty or other.empty:
                     continue
-                pairs = own.join(other, lsuffix="_own", rsuffix="_other", how="inner")
+                seeds = own.index.intersection(other.index)
                 line: dict[str, Any] = dict(zip(within, names, strict=True))
-                line |= {"method": method, "policy": policy, "minus": baseline, "runs": len(pairs)}
+                line |= {"method": method, "policy": policy, "minus": baseline, "runs": len(seeds)}
                 for value in values:
-                    gap = pairs[f"{value}_own"] - pairs[f"{value}_other"]
+                    gap = own.loc[seeds, value] - other.loc[seeds, value]
                     mean, low, high = t_interval(gap)
                     line |= {value: mean, f"{value}_low": low, f"{value}_high": high}
                 lines.append(line)
@@ -119,4 +119,4 @@ def differences(
 
 def _of(group: pd.DataFrame, method: str, policy: str) -> pd.DataFrame:
     mine = group[(group["method"] == method) & group["policy"].isin([policy, ""])]
-    return mine.set_index("seed").select_dtypes("number")
+    return mine.set_index("seed")

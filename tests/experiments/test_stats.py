@@ -1,0 +1,73 @@
+"""Intervals and paired differences, against scipy."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from deferlearn.experiments.stats import differences, summary, t_interval
+
+numbers = st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=30)
+
+
+@given(numbers)
+def test_interval_is_scipys(values):
+    mean, low, high = t_interval(values)
+    if np.ptp(values) < 1e-6:
+        assert low <= mean <= high
+        assert high - low < 1e-4
+        return
+    expected = stats.ttest_1samp(values, 0.0).confidence_interval(0.95)
+    assert low == pytest.approx(expected.low, rel=1e-9, abs=1e-9)
+    assert high == pytest.approx(expected.high, rel=1e-9, abs=1e-9)
+
+
+def test_one_value_has_no_interval():
+    mean, low, high = t_interval([3.0])
+    assert mean == 3.0
+    assert np.isnan([low, high]).all()
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.RandomState(0)
+    return pd.DataFrame(
+        [
+            {
+                "seed": seed, "method": method, "policy": policy, "budget": budget,
+                "error": rng.uniform(), "note": "words",
+            }
+            for method, policy in [("distorted", "a"), ("stochastic", "a"), ("full", "")]
+            for budget in (0.0, 0.5)
+            for seed in rng.permutation(8)  # the order of the rows must not matter
+        ]
+    )  # fmt: skip
+
+
+def test_paired_differences(rows):
+    methods = [("distorted", "a"), ("stochastic", "a")]
+    table = differences(rows, ["budget"], methods, ["full", "distorted"], ["error"])
+    assert len(table) == 2 * 3
+    for _, line in table.iterrows():
+        own, other = (
+            rows[(rows["method"] == name) & (rows["budget"] == line["budget"])]
+            .sort_values("seed")["error"]
+            .to_numpy()
+            for name in (line["method"], line["minus"])
+        )
+        expected = stats.ttest_rel(own, other).confidence_interval(0.95)
+        assert line["runs"] == 8
+        assert line["error"] == pytest.approx((own - other).mean())
+        assert line["error_low"] == pytest.approx(expected.low)
+        assert line["error_high"] == pytest.approx(expected.high)
+
+
+def test_summary(rows):
+    table = summary(rows, ["method", "budget"], ["error"])
+    assert table["runs"].tolist() == [8] * 6
+    assert table["method"].unique().tolist() == ["distorted", "stochastic", "full"]
+    line = table[(table["method"] == "full") & (table["budget"] == 0.5)].iloc[0]
+    values = rows[(rows["method"] == "full") & (rows["budget"] == 0.5)]["error"]
+    assert line["error"] == pytest.approx(values.mean())
