@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 from threadpoolctl import threadpool_limits
@@ -53,7 +53,7 @@ class Job:
 
     def run(self, work: Work) -> list[Row]:
         """The rows, each with the parameters, the versions and the machine."""
-        start = perf_counter()
+        start, start_cpu = perf_counter(), process_time()
         # One thread: sums in another order would change the last digits with the number of cores.
         with threadpool_limits(limits=1):
             rows = work(self.parameters)
@@ -62,7 +62,12 @@ class Job:
             "job": self.key,
             **{k: v for k, v in self.parameters.items() if not isinstance(v, list | tuple)},
         }
-        ends = {"job_seconds": perf_counter() - start, **surroundings()}
+        ends = {
+            "job_seconds": perf_counter() - start,
+            # What it would have taken with the processor to itself.
+            "job_cpu_seconds": process_time() - start_cpu,
+            **surroundings(),
+        }
         return [{**common, **row, **ends} for row in rows]
 
 
