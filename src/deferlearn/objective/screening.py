@@ -26,7 +26,8 @@ from deferlearn.objective.state import State, WorkingSet
 from deferlearn.objective.validation import as_reals
 
 # Bound samples near the margin that may respond besides the free ones: this many times their number.
-NEAR, LEAST_NEAR = 1.0, 16
+# More of them make bounds tighter and dearer: worth it only where no exact gain follows.
+NEAR, NEAR_ALONE, LEAST_NEAR = 1.0, 1.5, 16
 # Candidates at once: bounds the memory of the matrices.
 CHUNK = 512
 
@@ -102,7 +103,9 @@ class Screening:
             lower = np.maximum(lower, np.minimum(shared - slack, upper))
             lower[exact] = upper[exact] = np.minimum(shared[exact], value)
             open_ &= ~exact
-        response = self._response_of(state, ws) if open_.any() else None
+        response = None
+        if open_.any():
+            response = self._kept_response(state, ws) if score else _response(state, ws, NEAR_ALONE)
         if response is not None:
             at_all = np.flatnonzero(open_)
             for start in range(0, len(at_all), CHUNK):
@@ -117,7 +120,7 @@ class Screening:
         """The same, solved as far as needed to tell the best, and its end; None if that is not for here."""
         if not ws.whole or state.precise or state.trivial or leaves_nothing(state, ks).any():
             return None
-        response = self._response_of(state, ws)
+        response = self._kept_response(state, ws)
         if response is None or not response.keeps:
             return None
         mu = state.mu_without(ks)
@@ -133,23 +136,21 @@ class Screening:
         counters.n_exact += n_paths
         return lower, upper, Ends(ks[at : at + 1], mu[at : at + 1], *end)
 
-    def _response_of(self, state: State, ws: WorkingSet) -> Response | None:
+    def _kept_response(self, state: State, ws: WorkingSet) -> Response | None:
         old: Response | None = getattr(self._kept, "response", None)
         if old is not None and old.serves(state):
             return old
-        near = _near(state, ws)
-        if len(near) == 0:
-            return None
-        self._kept.response = response = Response(state, ws, near)
-        if old is not None:
+        self._kept.response = response = _response(state, ws, NEAR)
+        if old is not None and response is not None:
             response.take_over(old, state)
         return response
 
 
-def _near(state: State, ws: WorkingSet) -> Index:
-    """The free samples and about as many bound ones, closest to the margin first."""
+def _response(state: State, ws: WorkingSet, share: float) -> Response | None:
+    """Of the free samples and ``share`` times as many bound ones, closest to the margin first."""
     bound = ws.index[(state.status[ws.index] == LOW) | (state.status[ws.index] == UP)]
     distance = np.abs(state.G[bound]) / np.maximum(state.problem.root[bound], 1e-3)
-    count = max(LEAST_NEAR, int(NEAR * len(state.members)))
+    count = max(LEAST_NEAR, int(share * len(state.members)))
     order = np.argsort(distance, kind="stable")[:count]
-    return np.concatenate([state.members, bound[order]])
+    near = np.concatenate([state.members, bound[order]])
+    return Response(state, ws, near) if len(near) else None
