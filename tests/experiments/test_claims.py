@@ -78,11 +78,11 @@ def test_compact():
 
 
 def test_page(tmp_path):
-    config = Config.preset("repeated", quick=True, splits=2, n_samples=60)
+    config = Config.preset("repeated", quick=True, splits=2, n_samples=40, spreads=(0.2,))
     with pytest.raises(FileNotFoundError, match="run `reproduce` first"):
         write_page(tmp_path, config)
     fig4 = reproduce("fig4", config, tmp_path)
-    other = Config.preset("repeated", quick=True, splits=3)
+    other = Config.preset("repeated", quick=True, splits=1)
     reproduce("fig1", other, tmp_path)
     text = write_page(tmp_path, config).read_text()
     assert "## fig4" in text

@@ -22,15 +22,18 @@ EXPECTED = {
 SIZES = {"messidor": (48, 32, 160), "stare": (45, 29, 148), "aptos": (85, 56, 280)}
 
 
-@pytest.fixture(scope="module")
-def rows(authors_data, tmp_path_factory):
-    config = Config.preset("published", retina_budgets=(0.2,))
-    return reproduce("fig5", config, tmp_path_factory.mktemp("published")).rows
-
-
-@pytest.mark.parametrize("dataset", list(EXPECTED))
-def test_figures(rows, dataset):
-    mine = rows[(rows["dataset"] == dataset) & rows["policy"].isin(["", "nearest"])]
+@pytest.mark.parametrize(
+    "dataset",
+    [
+        "stare",
+        pytest.param("messidor", marks=pytest.mark.slow),
+        pytest.param("aptos", marks=pytest.mark.slow),
+    ],
+)
+def test_figures(authors_data, tmp_path, dataset):
+    config = Config.preset("published", retina_budgets=(0.2,), datasets=(dataset,))
+    rows = reproduce("fig5", config, tmp_path).rows
+    mine = rows[rows["policy"].isin(["", "nearest"])]
     for method, (wrong, f1) in EXPECTED[dataset].items():
         (row,) = mine[mine["method"] == method].to_dict("records")
         assert row["wrong"] == wrong, method
