@@ -92,7 +92,7 @@ class Config(BaseModel):
     epsilon: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.01
     n_samples: Annotated[int, Field(ge=20, le=100_000)] = 400
     budgets: Annotated[tuple[Share, ...], Field(min_length=1)] = (
-        0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4,
+        0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4,
     )  # fmt: skip
     size_budgets: Annotated[tuple[Share, ...], Field(min_length=1)] = (
         0.0, 0.1, 0.2, 0.3, 0.4, 0.5,

@@ -112,7 +112,7 @@ def _head(found: dict[str, pd.DataFrame], config: Config) -> str:
         if name.startswith("version_")
     )
     seconds = sum(
-        float(rows.groupby("job")["job_cpu_seconds"].first().sum()) for rows in found.values()
+        float(rows.groupby("job")["job_seconds"].first().sum()) for rows in found.values()
     )
     splits = f"{config.splits} splits or draws" if config.splits > 1 else "One split"
     few = (
@@ -127,8 +127,8 @@ Generated from the tables by `deferlearn reproduce all{_options(config)}`; not w
 {splits}: {PROTOCOLS[config.protocol]}.
 
 {NOTES}
-Computed with {versions}, on {first["machine"]} with {first["cores"]} cores; {seconds:.0f} s of
-processor time in all.
+Computed with {versions}, on {first["machine"]} with {first["cores"]} cores; {seconds:.0f} s in
+all jobs together, one after the other.
 """
 
 
