@@ -1,24 +1,46 @@
-"""`deferlearn demo` on the real engine."""
+"""`deferlearn demo`: what it measures against plain loops, what it says against what it measured."""
 
 import json
 import re
+from dataclasses import replace
 
 import matplotlib.image
 import numpy as np
 import pytest
+from scipy import stats
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 from typer.testing import CliRunner
 
 import deferlearn
+from deferlearn import AssistedSVC
+from deferlearn.baselines import FullAutomation, NoAutomation, UncertaintyTriage
+from deferlearn.cli import _study
 from deferlearn.cli import demo as command
+from deferlearn.cli._study import EVERYONE, HUMAN, MACHINE, SHOWN, TEAM, TRIAGE, Findings, Setting
 from deferlearn.cli.app import app
-from deferlearn.datasets import make_linear
-from deferlearn.objective import SVMObjective
+from deferlearn.curves import AutomationCurve, automation_curve
+from deferlearn.datasets import load_breast_cancer
+
+SMALL = Setting(
+    name="small",
+    title="Tumours, a SIMULATED expert",
+    story="A small set.",
+    simulated=True,
+    load=lambda seed: [
+        load_breast_cancer(random_state=seed),
+        load_breast_cancer(random_state=seed + 1),
+    ],
+    policy="margin",
+    n_splits=3,
+)
 
 
 @pytest.fixture(scope="module")
-def outcome():
-    """The default selection, computed once: its certificate takes seconds."""
-    return command._select(command.SEED)
+def small():
+    return _study.study(SMALL, seed=4, n_jobs=None)
 
 
 @pytest.fixture
@@ -29,93 +51,225 @@ def run(monkeypatch):
 
 
 @pytest.fixture
-def quick(run, outcome, monkeypatch):
-    """Runs with the default selection at hand."""
-    monkeypatch.setattr(command, "_select", lambda seed: outcome)
+def quick(run, small, monkeypatch):
+    """Runs with the small setting measured already."""
+    monkeypatch.setattr(_study, "SETTINGS", (SMALL, SMALL))
+    monkeypatch.setattr(_study, "study", lambda setting, seed, n_jobs: small)
     return run
 
 
-def test_outcome_is_true(outcome):
-    X, y = make_linear(400, random_state=command.SEED)
-    np.testing.assert_array_equal(outcome.y, y)
-    result, state = outcome.result, SVMObjective(X, y, alpha=command.ALPHA)
-    assert result.initial_value == pytest.approx(state.value, rel=1e-9)
-    assert len(set(result.order.tolist())) == len(result.order) == 80
-    # By what refitting gives, not by what the selection says of itself.
-    kept = np.setdiff1d(np.arange(400), result.order)
-    machine = SVMObjective(X[kept], y[kept], alpha=command.ALPHA)
-    assert outcome.machine_loss_after == pytest.approx(machine.value, rel=1e-9)
-    paid = outcome.human_loss[result.order].sum()
-    assert result.value == pytest.approx(state.value - machine.value - paid, rel=1e-9)
-    errors = int(np.sum(y[kept] * machine.decision_function(X[kept]) <= 0))
-    assert outcome.wrong["machine_after"] == errors
-    # A human errs where the loss of a sure answer's sign exceeds one.
-    assert outcome.wrong["human_after"] == int(np.sum(outcome.human_loss[result.order] > 1))
+# -- what is measured -------------------------------------------------------------------------
 
 
-def test_default_draw_has_something_to_see(outcome):
-    assert outcome.alike == {"before": False, "after": False}
+def test_errors_are_those_of_the_estimators_on_the_same_splits(small):
+    """By `automation_curve`, which fits each of the four on its own."""
+    sets = SMALL.load(4)
+    splits = _study.shared_splits([data.groups for data in sets], 3, 4)
+    options = {"alpha": _study.ALPHA}
+    teams = {
+        MACHINE: FullAutomation(**options),
+        HUMAN: NoAutomation(),
+        TEAM: AssistedSVC(submodularity_ratio=_study.RATIO, cv=None, random_state=4, **options),
+        TRIAGE: UncertaintyTriage(cv=None, **options),
+    }
+    runs = [
+        automation_curve(
+            {who: make_pipeline(StandardScaler(), clone(team)) for who, team in teams.items()},
+            data.data, data.target, human_labels=data.human_labels, budgets=_study.BUDGETS, cv=own,
+        )
+        for data, own in zip(sets, splits, strict=True)
+    ]  # fmt: skip
+    for who in EVERYONE:
+        expected = (runs[0][who].values["error"] + runs[1][who].values["error"]) / 2
+        np.testing.assert_allclose(small.curves[who].values["error"], expected, atol=1e-12)
 
 
-def test_tables_and_picture(quick, outcome, tmp_path):
+def test_machine_and_human_by_scikit_learn(small):
+    sets = SMALL.load(4)
+    splits = _study.shared_splits([data.groups for data in sets], 3, 4)
+    machine, human = [], []
+    for data, own in zip(sets, splits, strict=True):
+        for train, test in own:
+            C = 1.0 / (2.0 * _study.ALPHA * len(train))
+            svc = make_pipeline(StandardScaler(), SVC(kernel="linear", C=C, tol=1e-8))
+            svc.fit(data.data[train], data.target[train])
+            machine.append(np.mean(svc.predict(data.data[test]) != data.target[test]))
+            human.append(np.mean(data.human_labels[test] != data.target[test]))
+    for who, errors in ((MACHINE, machine), (HUMAN, human)):
+        means = np.reshape(errors, (2, 3)).mean(axis=0)
+        half = stats.t.ppf(0.975, 2) * means.std(ddof=1) / np.sqrt(3)
+        found = small.error(who, 0.1)
+        assert found.mean == pytest.approx(means.mean(), abs=1e-12)
+        assert found.lower == pytest.approx(means.mean() - half, abs=1e-12)
+        assert found.upper == pytest.approx(means.mean() + half, abs=1e-12)
+
+
+def test_without_a_budget_everyone_but_the_human_is_the_machine(small):
+    for who in (TEAM, TRIAGE):
+        np.testing.assert_array_equal(
+            small.curves[who].values["error"][:, 0], small.curves[MACHINE].values["error"][:, 0]
+        )
+
+
+@pytest.mark.parametrize("setting", _study.SETTINGS[:2], ids=lambda setting: setting.name)
+def test_patients_are_on_one_side_for_all_readers(setting):
+    sets = setting.load(0)
+    assert len(sets) == 4
+    splits = _study.shared_splits([data.groups for data in sets], 2, 7)
+    for number in range(2):
+        trained = np.concatenate([sets[i].groups[splits[i][number][0]] for i in range(4)])
+        tested = np.concatenate([sets[i].groups[splits[i][number][1]] for i in range(4)])
+        assert not set(trained.tolist()) & set(tested.tolist())
+        for data, own in zip(sets, splits, strict=True):
+            rows = np.sort(np.concatenate(own[number]))
+            np.testing.assert_array_equal(rows, np.arange(len(data.target)))
+            assert len(own[number][1]) / len(rows) == pytest.approx(0.4, abs=0.08)
+
+
+def test_seed_decides_splits_and_expert():
+    first, again, other = (_study.study(replace(SMALL, n_splits=2), s, None) for s in (1, 1, 2))
+    for who in EVERYONE:
+        np.testing.assert_array_equal(
+            first.curves[who].values["error"], again.curves[who].values["error"]
+        )
+    assert (first.curves[HUMAN].values["error"] != other.curves[HUMAN].values["error"]).any()
+
+
+# -- what is said -----------------------------------------------------------------------------
+
+
+def findings(team, triage, machine=0.2):
+    """Made-up errors that vary by 0.001 between splits."""
+    noise = np.array([-0.001, 0.0, 0.001])
+
+    def curve(level, slope):
+        values = np.full((3, 3), level) + slope * noise[:, None]
+        return AutomationCurve(np.array(_study.BUDGETS), {"error": values}, np.zeros((3, 3)))
+
+    curves = {MACHINE: curve(machine, 1), HUMAN: curve(0.3, 1), TEAM: curve(team, 2)}
+    return Findings(SMALL, {**curves, TRIAGE: curve(triage, 3)}, 100)
+
+
+@pytest.mark.parametrize(
+    ("team", "triage", "parts", "end"),
+    [
+        (0.1, 0.15, ["errs 0.100 less than the machine", "It errs less than uncertainty"], "yes."),
+        (0.1, 0.1, ["errs 0.100 less than the machine", "does not clearly differ"], "yes."),
+        (
+            0.25,
+            0.2,
+            ["errs 0.050 more", "let the machine answer", "triage errs less"],
+            "errs less.",
+        ),
+        (0.2, 0.2, ["does not clearly differ from the machine"], "no difference to be seen."),
+    ],
+)
+def test_words_follow_the_intervals(team, triage, parts, end):
+    result = findings(team, triage)
+    said = _study.verdict(result)
+    for part in parts:
+        assert said.count(part) == 2  # once a budget
+    assert command.conclusion([result]).endswith(end)
+    assert "SIMULATED" in command.conclusion([result])
+
+
+def test_budgets_that_disagree_are_not_averaged_away():
+    result = findings(0.1, 0.2)
+    result.curves[TEAM].values["error"][:, -1] += 0.2
+    assert "errs 0.100 less" in _study.verdict(result)
+    assert "errs 0.100 more" in _study.verdict(result)
+    assert command.conclusion([result]).endswith("it depends on the budget.")
+
+
+def test_tables_and_picture(quick, small, tmp_path):
     result = quick("demo", "--out", tmp_path / "new" / "folder")
     assert result.exit_code == 0, result.output
     picture = tmp_path / "new" / "folder" / "demo.png"
-    assert f"Picture: {picture}" in result.output
+    assert f"Picture: {picture}" in result.stdout
     assert list(picture.parent.iterdir()) == [picture]
-    assert matplotlib.image.imread(picture).shape == (980, 1400, 4)
+    assert matplotlib.image.imread(picture).shape == (720, 1650, 4)
+    cells = r"(-?\+?[\d.]+) \[([-+\d.]+), ([-+\d.]+)\]"
+    names = {
+        MACHINE: "machine alone",
+        HUMAN: "human alone",
+        TEAM: r"team \(AssistedSVC\)",
+        TRIAGE: TRIAGE,
+    }
+    for who, name in names.items():
+        rows = re.findall(rf"│ {name} +│ +{cells} │ +{cells} │", result.stdout)
+        assert len(rows) == 2  # two settings
+        expected = [value for budget in SHOWN for value in vars(small.error(who, budget)).values()]
+        np.testing.assert_allclose(np.array(rows[0], dtype=float), expected, atol=6e-4)
+    for name, pair in command.COMPARED.items():
+        (row, _) = re.findall(rf"│ {name} +│ +{cells} │ +{cells} │", result.stdout)
+        expected = [v for b in SHOWN for v in vars(small.difference(*pair, b)).values()]
+        np.testing.assert_allclose(np.array(row, dtype=float), expected, atol=6e-4)
+    assert _study.verdict(small) in result.stdout
+    assert command.NOTE in result.stdout
 
-    rows = re.findall(
-        r"│ +(\d+) │ +(\d+) │ +([+-]1) │ +([\d.]+) │ +([\d.]+) │ +([\d.]+) │", result.output
-    )
-    picked = outcome.result
-    assert [int(row[0]) for row in rows] == list(range(1, 11))
-    assert [int(row[1]) for row in rows] == picked.order[:10].tolist()
-    for i, (_, k, label, gain, loss, score) in enumerate(rows):
-        assert int(label) == outcome.y[int(k)]
-        assert float(gain) == pytest.approx(picked.gains[i], abs=6e-5)
-        assert float(loss) == pytest.approx(outcome.human_loss[int(k)], abs=6e-5)
-        assert float(score) == pytest.approx(picked.scores[i], abs=6e-5)
-    assert f"{picked.initial_value:.4f}" in result.output
-    assert f"= {picked.initial_value - picked.value:.4f}" in result.output
-    assert f"{picked.n_exact} solved exactly" in result.output
-    for line in outcome.certificate.summary().splitlines():
-        assert line in result.output
+
+def test_says_what_it_is_doing_where_nobody_watches(quick, tmp_path):
+    lines = quick("demo", "--out", tmp_path).stderr.splitlines()
+    assert "Compiling" in lines[0]
+    assert lines[1:] == [f"{i} of 2: {SMALL.title}, 3 splits" for i in (1, 2)]
 
 
-def test_json(quick, outcome, tmp_path):
-    result = quick("demo", "--json", "--out", tmp_path)
+def test_json(quick, small, tmp_path):
+    result = quick("demo", "--json", "--out", tmp_path, "--seed", 5)
     assert result.exit_code == 0, result.output
     told = json.loads(result.stdout)
-    assert [pick["sample"] for pick in told["picks"]] == outcome.result.order.tolist()
-    assert told["machine_loss_before"] - told["machine_loss_after"] - told[
-        "human_loss_after"
-    ] == pytest.approx(told["value"])
-    assert told["value"] <= told["certificate"]["upper_bound"]
+    assert told["seed"] == 5
     assert told["picture"] == str(tmp_path / "demo.png")
     assert (tmp_path / "demo.png").exists()
+    first = told["settings"][0]
+    assert first["simulated"] is True
+    assert [entry["budget"] for entry in first["results"]] == list(_study.BUDGETS)
+    for entry in first["results"]:
+        for who in EVERYONE:
+            assert entry["error"][who] == vars(small.error(who, entry["budget"]))
+        means = {who: entry["error"][who]["mean"] for who in EVERYONE}
+        assert entry["difference"]["team - machine"]["mean"] == pytest.approx(
+            means[TEAM] - means[MACHINE]
+        )
+        assert entry["difference"]["team - triage"]["mean"] == pytest.approx(
+            means[TEAM] - means[TRIAGE]
+        )
 
 
-def test_another_draw_in_which_no_line_helps_says_so(run, tmp_path):
-    result = run("demo", "--out", tmp_path, "--seed", 2)
+@pytest.mark.slow
+def test_the_demo_itself(run, tmp_path):
+    """Real answers do not help there, the simulated expert does: that is the demo's message."""
+    result = run("demo", "--json", "--out", tmp_path)
     assert result.exit_code == 0, result.output
-    assert "no line helps after the deferral" in result.output
-    assert (tmp_path / "demo.png").exists()
-    assert result.stderr == ""  # no progress bar where nobody watches
+    told = {setting["name"]: setting for setting in json.loads(result.stdout)["settings"]}
+    for entry in told["nodules"]["results"][1:]:
+        assert entry["difference"]["team - machine"]["lower"] > 0
+    for entry in told["digits"]["results"][1:]:
+        assert entry["difference"]["team - machine"]["upper"] < 0
+    assert [told[name]["simulated"] for name in ("nodules", "nodules_decided", "digits")] == [
+        False,
+        False,
+        True,
+    ]
+
+
+# -- what cannot be done ----------------------------------------------------------------------
 
 
 def assert_one_line_of_complaint(result, *parts):
     assert result.exit_code == 1
     assert isinstance(result.exception, SystemExit)
-    assert len(result.stderr.strip().splitlines()) == 1
+    last = result.stderr.strip().splitlines()[-1]
     for part in ("deferlearn demo: ", *parts):
-        assert part in result.stderr
+        assert part in last
 
 
 def test_folder_that_is_a_file(quick, tmp_path):
     path = tmp_path / "taken"
     path.write_text("mine")
-    assert_one_line_of_complaint(quick("demo", "--out", path), "cannot use", "--out", str(path))
+    result = quick("demo", "--out", path)
+    assert_one_line_of_complaint(result, "cannot use", "--out", str(path))
+    assert "Compiling" not in result.stderr  # it is said before the work
     assert path.read_text() == "mine"
 
 

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from deferlearn._crossfit import Samples, fold_rows
 from deferlearn._machine import Machine
 from deferlearn._parameters import _check_cv, _is_whole, count_of
-from deferlearn._threshold import threshold_at, translate
+from deferlearn._threshold import threshold_at, threshold_from_folds, translate
 from deferlearn.baselines._base import Array, Human, MachineBaseline, solve
 
 Index = NDArray[np.int64]
@@ -45,17 +45,21 @@ class Triage(MachineBaseline):
         scores = self._rank_by(ranker, samples.X, margin)
         self.n_samples_fit_ = n
         self.deferral_rate_ = self._own_budget()
-        if self.cv is not None and 0.0 < self.deferral_rate_ < 1.0:
-            scores = self._held_out_scores(samples, answers, scores, seed)
         self._ranker = ranker
-        self._threshold = threshold_at(scores, self.deferral_rate_, seed)
+        if self.cv is None or self.deferral_rate_ in (0.0, 1.0):
+            self._threshold = threshold_at(scores, self.deferral_rate_, seed)
+        else:
+            folds = fold_rows(self.cv, samples, seed)
+            held_out = self._held_out_scores(samples, answers, scores, folds, seed)
+            self._threshold = threshold_from_folds(
+                held_out, scores, self.deferral_rate_, len(folds), seed
+            )
         self.deferral_threshold_ = self._threshold.value
 
     def _held_out_scores(
-        self, samples: Samples, answers: Array | None, final: Array, seed: int
+        self, samples: Samples, answers: Array | None, final: Array, folds: list[Index], seed: int
     ) -> Array:
         """Scores of each fold by a machine and a ranker that have not seen it, in the final units."""
-        folds = fold_rows(self.cv, samples, seed)
         parts = Parallel(n_jobs=self.n_jobs)(
             delayed(_score_fold)(self, samples, answers, final, fold, seed) for fold in folds
         )

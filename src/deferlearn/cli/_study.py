@@ -1,0 +1,249 @@
+"""What the demo measures: the machine, the human and two teams, on splits that all of them share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.model_selection import GroupShuffleSplit
+from sklearn.preprocessing import StandardScaler
+
+from deferlearn.datasets import load_digits_parity, load_lidc
+
+Index = NDArray[np.intp]
+Split = tuple[Index, Index]
+
+MACHINE, HUMAN, TEAM, TRIAGE = "machine alone", "human alone", "team", "uncertainty triage"
+EVERYONE = (MACHINE, HUMAN, TEAM, TRIAGE)
+
+# In the picture, and in the tables.
+BUDGETS = (0.0, 0.1, 0.2)
+SHOWN = (0.1, 0.2)
+
+# The paper's share of test cases.
+TEST_SIZE = 0.4
+# One choice for all settings and splits. A single ratio, in the middle, instead of the sweep over many: the
+# demo should not make anybody wait. Policies are the paper's: the margin for real data, a network else.
+ALPHA = 0.03
+RATIO = 0.5
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Data with a human, and how they are split.
+
+    Attributes
+    ----------
+    name : str
+        A word for JSON.
+    title : str
+        A line for people.
+    story : str
+        What the human is, and what the machine.
+    simulated : bool
+        Whether the human is.
+    load : callable
+        From a seed to data sets that differ in who plays the human; results are averaged over them.
+    policy : str
+        The policy of the team.
+    n_splits : int
+        Number of random splits.
+    """
+
+    name: str
+    title: str
+    story: str
+    simulated: bool
+    load: Callable[[int], list[Any]]
+    policy: str
+    n_splits: int
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over splits with its 95% interval."""
+
+    mean: float
+    lower: float
+    upper: float
+
+    @property
+    def sign(self) -> int:
+        """-1 or +1 if the interval lies on one side of zero, else 0."""
+        return int(self.lower > 0) - int(self.upper < 0)
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What was measured in a setting; curves are those of `deferlearn.curves`."""
+
+    setting: Setting
+    curves: dict[str, Any]
+    n_cases: int
+    seconds: float = field(default=0.0, compare=False)
+
+    def error(self, who: str, budget: float) -> Estimate:
+        """Error of one of the four."""
+        return _at(self.curves[who], budget)
+
+    def difference(self, who: str, other: str, budget: float) -> Estimate:
+        """Paired difference of two errors, split by split."""
+        return _at(self.curves[who].difference(self.curves[other]), budget)
+
+
+def _nodules(seed: int, labels: str, drop_undecided: bool) -> list[Any]:
+    """The four data sets in which each of the four readers plays the human; nothing is random."""
+    return [
+        load_lidc(reader=reader, labels=labels, drop_undecided=drop_undecided)  # type: ignore[arg-type]
+        for reader in range(4)
+    ]
+
+
+def _digits(seed: int) -> list[Any]:
+    return [load_digits_parity(random_state=seed)]
+
+
+SETTINGS = (
+    Setting(
+        name="nodules",
+        title="Lung nodules, real radiologists",
+        story="Is a nodule malignant? One of four radiologists is the human, the other three are the "
+        "truth; the machine sees the outlines they drew. Mean over the four.",
+        simulated=False,
+        load=partial(_nodules, labels="majority", drop_undecided=False),
+        policy="margin",
+        n_splits=10,
+    ),
+    Setting(
+        name="nodules_decided",
+        title="The same, undecided ratings left out",
+        story="Nodules that neither the human nor the median of the others rates 'indeterminate'.",
+        simulated=False,
+        load=partial(_nodules, labels="decided", drop_undecided=True),
+        policy="margin",
+        n_splits=10,
+    ),
+    Setting(
+        name="digits",
+        title="Even or odd digits, SIMULATED expert",
+        story="Real images; the simulated expert errs with probability 0.02 on digits drawn with much "
+        "ink, and 0.3 on the others.",
+        simulated=True,
+        load=_digits,
+        policy="mlp",
+        n_splits=5,
+    ),
+)
+
+
+def study(setting: Setting, seed: int, n_jobs: int | None) -> Findings:
+    """Measure all four on the same splits."""
+    # Imported here: they bring the compiled engine, which `--help` need not wait for.
+    from deferlearn.curves import AutomationCurve
+
+    start = perf_counter()
+    sets = setting.load(seed)
+    splits = shared_splits([data.groups for data in sets], setting.n_splits, seed)
+    tasks = [(data, split) for data, own in zip(sets, splits, strict=True) for split in own]
+    rows = Parallel(n_jobs=n_jobs)(
+        delayed(measure)(data, split, setting.policy, seed) for data, split in tasks
+    )
+    # Over the humans of each split first: their results on the same patients are not independent.
+    shape = (len(sets), setting.n_splits, len(EVERYONE), len(BUDGETS))
+    errors = np.reshape(rows, shape).mean(axis=0)
+    shares = np.broadcast_to(BUDGETS, errors[:, 0].shape)
+    curves = {
+        who: AutomationCurve(np.array(BUDGETS), {"error": errors[:, place]}, shares)
+        for place, who in enumerate(EVERYONE)
+    }
+    n_cases = round(np.mean([len(data.target) for data in sets]))
+    return Findings(setting, curves, n_cases, perf_counter() - start)
+
+
+def measure(data: Any, split: Split, policy: str, seed: int) -> NDArray[np.float64]:
+    """Errors on the test part of one split, a row for each of `EVERYONE` and a column for each budget."""
+    from deferlearn import AssistedSVC
+    from deferlearn.baselines import UncertaintyTriage
+
+    train, test = split
+    scaler = StandardScaler().fit(data.data[train])
+    X, X_test = scaler.transform(data.data[train]), scaler.transform(data.data[test])
+    y, truth, human = data.target[train], data.target[test], data.human_labels[test]
+    # The batch rule needs no threshold, so none is made: cv=None. One machine serves all budgets.
+    triage = UncertaintyTriage(alpha=ALPHA, cv=None, random_state=seed).fit(X, y)
+    team = AssistedSVC(
+        alpha=ALPHA, submodularity_ratio=RATIO, policy=policy, cv=None, random_state=seed
+    )
+    machine = triage.predict(X_test)
+    answers: list[list[NDArray[Any]]] = [[], [], [], []]
+    for budget in BUDGETS:
+        team.set_params(budget=budget).fit(X, y, human_labels=data.human_labels[train])
+        for own, answer in zip(
+            answers,
+            (
+                machine,
+                human,
+                team.predict_assisted(X_test, human, top=True),
+                np.where(triage.defer_top(X_test, budget), human, machine),
+            ),
+            strict=True,
+        ):
+            own.append(answer)
+    return np.array([[np.mean(answer != truth) for answer in own] for own in answers])
+
+
+def shared_splits(groups: list[NDArray[Any]], n_splits: int, seed: int) -> list[list[Split]]:
+    """For each data set the same random splits of all groups: a patient is on one side in all of them."""
+    everybody = np.unique(np.concatenate(groups))
+    splitter = GroupShuffleSplit(n_splits, test_size=TEST_SIZE, random_state=seed)
+    tests = [everybody[test] for _, test in splitter.split(everybody, groups=everybody)]
+    return [
+        [
+            (np.flatnonzero(~np.isin(own, test)), np.flatnonzero(np.isin(own, test)))
+            for test in tests
+        ]
+        for own in groups
+    ]
+
+
+def compile_engine() -> None:
+    """Fit a handful of samples, so that what is compiled once is compiled before the clock runs."""
+    from deferlearn import AssistedSVC
+
+    X = np.array([[0.0], [1.0], [2.0], [3.0], [0.5], [2.5]])
+    AssistedSVC(cv=None, budget=2, submodularity_ratio=RATIO).fit(X, [0, 0, 1, 1, 1, 0])
+
+
+def verdict(findings: Findings) -> str:
+    """What the intervals say of the team at each budget."""
+    return " ".join(_sentence(findings, budget) for budget in SHOWN)
+
+
+def _sentence(findings: Findings, budget: float) -> str:
+    machine = findings.difference(TEAM, MACHINE, budget)
+    triage = findings.difference(TEAM, TRIAGE, budget)
+    size = f"{abs(machine.mean):.3f}"
+    first = {
+        -1: f"the team errs {size} less than the machine alone: assistance pays",
+        0: "the team does not clearly differ from the machine alone",
+        1: f"the team errs {size} more than the machine alone: let the machine answer",
+    }[machine.sign]
+    second = {
+        -1: "It errs less than uncertainty triage, too.",
+        0: "From uncertainty triage it does not clearly differ.",
+        1: "Uncertainty triage errs less.",
+    }[triage.sign]
+    return f"At a budget of {budget:.0%}, {first}. {second}"
+
+
+def _at(curve: Any, budget: float) -> Estimate:
+    place = BUDGETS.index(budget)
+    return Estimate(
+        *(float(part["error"][place]) for part in (curve.mean, curve.lower, curve.upper))
+    )
