@@ -13,6 +13,7 @@ import scipy.sparse as sp
 import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from joblib import parallel_config
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
@@ -24,7 +25,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from deferlearn import AssistedSVC, datasets
+from deferlearn import AssistedSVC, datasets, load, save
 from deferlearn.baselines import (
     FullAutomation,
     NoAutomation,
@@ -511,7 +512,9 @@ def test_precomputed_is_the_kernel_itself(name):
 
 @pytest.mark.parametrize("name", TRIAGE)
 def test_same_seed_same_team_and_n_jobs_changes_nothing(name):
-    one, two = fitted(name), fitted(name, n_jobs=2)
+    one = fitted(name)
+    with parallel_config(backend="threading"):  # starts faster than processes
+        two = fitted(name, n_jobs=2)
     assert one.deferral_threshold_ == two.deferral_threshold_
     np.testing.assert_array_equal(one.deferral_score(NEW), two.deferral_score(NEW))
     forest = {"error_model": RandomForestClassifier(10)} if name == "predicted" else {}
@@ -526,6 +529,17 @@ def test_copies(name, copied):
     other = copied(clf)
     np.testing.assert_array_equal(other.deferral_score(NEW), clf.deferral_score(NEW))
     np.testing.assert_array_equal(other.defer(NEW), clf.defer(NEW))
+
+
+@pytest.mark.parametrize("name", TEAMS)
+def test_stored_and_loaded(name, tmp_path):
+    clf = fitted(name, error_model=None, cv=None) if name == "predicted" else fitted(name)
+    own = [f"{type(clf).__module__}.{type(clf).__name__}"]  # no other type is needed
+    save(clf, tmp_path / "team.skops", trusted=own)
+    other = load(tmp_path / "team.skops", trusted=own)
+    np.testing.assert_array_equal(other.deferral_score(NEW), clf.deferral_score(NEW))
+    np.testing.assert_array_equal(other.defer(NEW), clf.defer(NEW))
+    np.testing.assert_array_equal(other.predict(NEW), clf.predict(NEW))
 
 
 def test_a_splitter_must_hold_out_every_row_once():

@@ -108,7 +108,7 @@ class PredictedErrorTriage(Triage):
     >>> from deferlearn.datasets import make_linear
     >>> X, y = make_linear(200, random_state=0)
     >>> expert = np.where(X[:, 0] > 0, y, -y)  # knows one half of the space
-    >>> triage = PredictedErrorTriage(alpha=0.1, random_state=0)
+    >>> triage = PredictedErrorTriage(alpha=0.1, cv=None, random_state=0)
     >>> triage = triage.fit(X, y, human_labels=expert)
     >>> bool((X[triage.defer_top(X), 0] > 0).mean() > 0.9)
     True
