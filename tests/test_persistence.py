@@ -19,7 +19,7 @@ from deferlearn.persistence import TRUSTED
 from deferlearn.pipeline import AssistedPipeline, make_assisted_pipeline
 from deferlearn.policy import DeferralPolicy
 
-X, Y = make_linear(50, random_state=0)
+X, Y = make_linear(24, random_state=0)  # small: a stored model needs its certificate
 NEW, _ = make_linear(200, random_state=1)
 HUMAN = np.where(np.arange(200) % 5, 1, -1)
 

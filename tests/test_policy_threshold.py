@@ -146,7 +146,7 @@ def rate_differences(name, draws):
 
 @pytest.mark.parametrize("name", ["margin", "constant", "nine rows"])
 def test_rate_on_new_data(name):
-    assert_unbiased(list(rate_differences(name, 15)))
+    assert_unbiased(list(rate_differences(name, 8)))
 
 
 @pytest.mark.slow

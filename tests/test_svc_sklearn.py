@@ -31,29 +31,31 @@ def routing():
         yield
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"cv": 2},
-        {"kernel": "rbf", "selection": "stochastic"},
-        {"budget": 1.0, "selection": "unconstrained", "delta": 0.5},
-        {"kernel": "poly", "degree": 2, "fit_intercept": False, "class_weight": "balanced"},
-    ],
-    ids=str,
-)
-def test_check_estimator(options):
+def run_checks(options):
     with warnings.catch_warnings():
         # What the checks' tiny data bring about (whole classes deferred) has tests of its own.
         warnings.simplefilter("ignore", UserWarning)
         check_estimator(svc(**options), on_skip=None)
 
 
+@pytest.mark.parametrize("options", [{}, {"kernel": "rbf", "selection": "stochastic"}], ids=str)
+def test_check_estimator(options):
+    run_checks(options)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "options", [{"submodularity_ratio": "sweep", "cv": 5}, {"policy": "mlp", "cv": 2}], ids=str
+    "options",
+    [
+        {"submodularity_ratio": "sweep", "cv": 5},  # the default
+        {"policy": "mlp", "cv": 2},
+        {"budget": 1.0, "selection": "unconstrained", "delta": 0.5, "cv": 2},
+        {"kernel": "poly", "degree": 2, "fit_intercept": False, "class_weight": "balanced"},
+    ],
+    ids=str,
 )
 def test_check_estimator_of_the_costly_ones(options):
-    test_check_estimator(options)
+    run_checks(options)
 
 
 def test_clone_keeps_parameters_and_forgets_the_fit():
