@@ -30,7 +30,8 @@ COMPARED = {"team - machine": (TEAM, MACHINE), "team - triage": (TEAM, TRIAGE)}
 NOTE = (
     "Errors on test cases: mean over random splits with 40% test cases [95% interval over splits]; "
     "differences are paired, split by split. Splits of one data set share cases, so intervals are "
-    "narrower than those of new data would be. Parameters are the same on all splits."
+    "narrower than those of new data would be. Parameters are the same on all splits; data and "
+    "policies were picked, after trials on other splits, to show both outcomes."
 )
 
 
