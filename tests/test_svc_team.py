@@ -9,7 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deferlearn import AssistedSVC
+from deferlearn.curves import automation_curve
 from deferlearn.datasets import make_linear
+from deferlearn.metrics import make_team_scorer
+from deferlearn.pipeline import make_assisted_pipeline
 
 X, Y = make_linear(60, random_state=3)
 RNG = np.random.RandomState(0)
@@ -173,3 +176,24 @@ def test_degenerate_data_never_break_the_team(seed, n, distinct):
     )
     assert clf.defer_top(Z, budget=2).sum() == 2
     assert np.isfinite(clf.deferral_score(Z)).all()
+
+
+def test_a_team_is_not_judged_in_other_labels():
+    X, y = make_linear(40, random_state=0)
+    clf = AssistedSVC(submodularity_ratio=0.3, cv=None).fit(X, y)
+    assert clf.score_assisted(X, y, y) > 0
+    for other in ((y > 0) * 1, y.astype(str), np.where(np.arange(40) < 3, np.nan, y)):
+        with pytest.raises(ValueError, match="the model knows the classes"):
+            clf.score_assisted(X, other, y)
+        with pytest.raises(ValueError, match="the model knows the classes"):
+            make_team_scorer("error")(clf, X, other, human_labels=y)
+
+
+def test_curve_of_a_pipeline_is_that_of_its_parts():
+    X, y = make_linear(60, random_state=0)
+    human = np.where(np.arange(60) % 7 == 0, -y, y)
+    svc = AssistedSVC(alpha=0.1, submodularity_ratio=0.3, cv=None, random_state=0)
+    options = {"human_labels": human, "budgets": [0.1, 0.3], "cv": 2, "random_state": 0}
+    alone = automation_curve(svc, X, y, **options)
+    piped = automation_curve(make_assisted_pipeline("passthrough", svc), X, y, **options)
+    np.testing.assert_array_equal(piped.values["error"], alone.values["error"])

@@ -151,3 +151,15 @@ def _check_length(table: NDArray[Any], name: str, n: int, against: str) -> None:
     if table.ndim == 0 or len(table) != n:
         size = "no rows" if table.ndim == 0 else f"{len(table)} rows"
         raise ValueError(f"{name} has {size}, but {against} {n}: give one row a sample.")
+
+
+def check_truth(y: Any, classes: NDArray[Any]) -> NDArray[Any]:
+    """True labels to judge by, if all are among the classes: 0 and 1 are no answers in -1 and +1."""
+    truth = np.asarray(y)
+    unknown = ~np.isin(truth, classes)
+    if unknown.any():
+        raise ValueError(
+            f"y holds {truth[unknown].tolist()[0]!r}, but the model knows the classes "
+            f"{classes.tolist()} only; give the labels it was fitted on."
+        )
+    return truth

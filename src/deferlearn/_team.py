@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from deferlearn._answers import Answers, team_labels
+from deferlearn._answers import Answers, check_truth, team_labels
 from deferlearn._parameters import count_of
 from deferlearn._threshold import first_of
 
@@ -179,7 +179,8 @@ class TeamMixin:
         -------
         accuracy : float
         """
-        return float(accuracy_score(y, self.predict_assisted(X, human_labels, top)))
+        answers = self.predict_assisted(X, human_labels, top)
+        return float(accuracy_score(check_truth(y, self.classes_), answers))
 
 
 class MachineMixin:

@@ -262,11 +262,8 @@ def _budget_name(estimator: Any) -> str | None:
 
 
 def _fit_name(estimator: Any, name: str) -> str:
-    """Keyword by which `fit` takes the human: a plain pipeline without routing wants the step."""
-    plain_pipeline = isinstance(estimator, Pipeline) and not hasattr(
-        type(estimator), "predict_assisted"
-    )
-    if plain_pipeline and not get_config()["enable_metadata_routing"]:
+    """Keyword by which `fit` takes the human: a pipeline without routing wants the step."""
+    if isinstance(estimator, Pipeline) and not get_config()["enable_metadata_routing"]:
         return f"{estimator.steps[-1][0]}__{name}"
     return name
 

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from deferlearn._answers import Answers, losses_of, team_labels
+from deferlearn._answers import Answers, check_truth, losses_of, team_labels
 from deferlearn._crossfit import Samples, fit_cross, fit_in_sample, fold_rows
 from deferlearn._machine import Machine, MachineSettings, machine_of
 from deferlearn._packing import pack, unpack
@@ -630,4 +630,5 @@ class AssistedSVC(ClassifierMixin, BaseEstimator):
         -------
         accuracy : float
         """
-        return float(accuracy_score(y, self.predict_assisted(X, human_labels, top)))
+        answers = self.predict_assisted(X, human_labels, top)
+        return float(accuracy_score(check_truth(y, self.classes_), answers))

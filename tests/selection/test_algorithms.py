@@ -297,7 +297,9 @@ def test_bad_epsilon(case: Any, epsilon: float) -> None:
         stochastic_distorted_greedy(objective, loss, 5, 0.5, epsilon=epsilon)
 
 
-@pytest.mark.parametrize("change", [{"delta": 0.0}, {"delta": 1.0}, {"lower_bound": -0.1}])
+@pytest.mark.parametrize(
+    "change", [{"delta": 0.0}, {"delta": 1.0}, {"delta": 1e-9}, {"lower_bound": -0.1}]
+)
 def test_bad_sweep(case: Any, change: dict[str, float]) -> None:
     objective, loss = case
     with pytest.raises(ValueError, match=next(iter(change))):

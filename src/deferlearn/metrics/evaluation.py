@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
+from deferlearn._answers import check_truth
 from deferlearn.metrics.team import (
     team_cost,
     team_error,
@@ -94,6 +95,8 @@ def evaluate_team(
     >>> evaluate_team(team_error, [1, -1], [1, 1], deferred=lambda: [True, False])
     0.5
     """
+    if classes is not None:
+        check_truth(y_true, np.asarray(classes))
     parameters = inspect.signature(metric).parameters
     if "deferred" in parameters:
         options["deferred"] = deferred()

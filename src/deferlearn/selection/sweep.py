@@ -14,6 +14,9 @@ from deferlearn.selection.greedy import check_budget, check_loss, check_open_uni
 from deferlearn.selection.result import SelectionInterrupted, SelectionResult
 from deferlearn.selection.states import Objective, States
 
+# A thousand runs a factor of e: finer guesses differ by less than what they are guesses of.
+SMALLEST_STEP = 1e-3
+
 
 def sweep_ratios(delta: float, lower_bound: float = 0.0) -> list[float]:
     """``(1 - delta) ** r`` for r = 0..T, ``T = ceil(ln(1 / max(lower_bound, delta)) / delta)``.
@@ -75,6 +78,10 @@ def submodularity_sweep(
     check_loss(objective, human_loss)
     n = check_budget(objective, n)
     delta = check_open_unit("delta", delta)
+    if delta < SMALLEST_STEP:
+        raise ValueError(
+            f"delta={delta!r} means more than {int(1 / delta):,} runs; take at least {SMALLEST_STEP}."
+        )
     if not 0.0 <= lower_bound <= 1.0:
         raise ValueError(f"lower_bound={lower_bound!r} must be a number in [0, 1].")
     shared = states if states is not None else States(objective)
