@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from deferlearn.humans import loss_from_labels, loss_from_scores, majority_labels
 from deferlearn.humans._answers import as_array, check_answers, fill_gaps, find_missing
@@ -151,6 +152,23 @@ def _check_length(table: NDArray[Any], name: str, n: int, against: str) -> None:
     if table.ndim == 0 or len(table) != n:
         size = "no rows" if table.ndim == 0 else f"{len(table)} rows"
         raise ValueError(f"{name} has {size}, but {against} {n}: give one row a sample.")
+
+
+def binary_labels(y: Any) -> tuple[NDArray[Any], Array]:
+    """The two classes of y, and y as signs: +1 for the second."""
+    check_classification_targets(y)
+    kind = type_of_target(y, input_name="y", raise_unknown=True)
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) > 2 or kind != "binary":
+        raise ValueError(
+            "Only binary classification is supported. The type of the target is "
+            f"{kind}: y has the {len(classes)} classes {classes.tolist()[:5]}."
+        )
+    if len(classes) < 2:
+        raise ValueError(
+            f"y has 1 class, {classes.tolist()[0]!r}; two classes are needed to tell apart."
+        )
+    return classes, np.where(codes == 1, 1.0, -1.0)
 
 
 def check_truth(y: Any, classes: NDArray[Any]) -> NDArray[Any]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from deferlearn.kernels import kernel_function
 from deferlearn.objective import SVMObjective
 from deferlearn.objective.scaling import mu_from_alpha
+from deferlearn.objective.validation import check_polynomial, check_problem, kernel_width
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -52,6 +53,23 @@ class MachineSettings:
             margin=self.margin,
             weights=weights,
         )
+
+
+def settings_of(estimator: Any, X: Any, signs: Array) -> MachineSettings:
+    """The machine's parameters of an estimator, checked."""
+    if not isinstance(estimator.fit_intercept, bool | np.bool_):
+        raise ValueError(f"fit_intercept={estimator.fit_intercept!r} must be True or False.")
+    check_problem(X[:1], signs[:1], estimator.alpha, estimator.kernel, estimator.margin, None)
+    check_polynomial(estimator.degree, estimator.coef0)
+    return MachineSettings(
+        alpha=float(estimator.alpha),
+        kernel=estimator.kernel,
+        degree=estimator.degree,
+        gamma=kernel_width(estimator.gamma, X, estimator.kernel),
+        coef0=estimator.coef0,
+        fit_intercept=bool(estimator.fit_intercept),
+        margin=estimator.margin,
+    )
 
 
 @dataclass(eq=False)

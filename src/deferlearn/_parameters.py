@@ -37,13 +37,12 @@ def count_of(budget: Any, n: int, what: str = "samples") -> int:
 def check_parameters(estimator: Any) -> None:
     """Refuse parameters of the wrong type or range, whether or not this fit will use them.
 
-    The objective checks its own (alpha, kernel, degree, gamma, coef0, margin); `count_of` the budget.
+    The objective checks its own (alpha, kernel, degree, gamma, coef0, fit_intercept, margin);
+    `count_of` the budget.
     """
     e = estimator
     if not isinstance(e.selection, str) or e.selection not in SELECTIONS:
         raise ValueError(f"selection={e.selection!r} is not known; use one of {SELECTIONS}.")
-    if not isinstance(e.fit_intercept, bool | np.bool_):
-        raise ValueError(f"fit_intercept={e.fit_intercept!r} must be True or False.")
     if e.selection == "unconstrained" and (
         isinstance(e.budget, Integral) or not isinstance(e.budget, Real) or e.budget != 1.0
     ):
@@ -65,9 +64,7 @@ def check_parameters(estimator: Any) -> None:
         raise ValueError(f"deferral_cost={e.deferral_cost!r} must be a number, 0 or larger.")
     if e.human_bound is not None and (not is_number(e.human_bound) or e.human_bound <= 0):
         raise ValueError(f"human_bound={e.human_bound!r} must be a positive number or None.")
-    _check_cv(e.cv)
-    if e.n_jobs is not None and (not _is_whole(e.n_jobs) or e.n_jobs == 0):
-        raise ValueError(f"n_jobs={e.n_jobs!r} must be a whole number other than 0, or None.")
+    check_folds(e.cv, e.n_jobs)
     if not isinstance(e.verbose, Integral | np.bool_) or e.verbose < 0:
         raise ValueError(f"verbose={e.verbose!r} must be a whole number, 0 for silence.")
 
@@ -76,23 +73,23 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
 
 
-def _check_cv(cv: Any) -> None:
-    if cv is None or (_is_whole(cv) and cv >= 2):
-        return
+def check_folds(cv: Any, n_jobs: Any) -> None:
+    """Refuse what is neither folds nor None, and numbers of jobs that are none."""
     # An iterable of splits or a splitter; a string is iterable too, but holds no splits.
-    if (
-        isinstance(cv, str | bool)
-        or _is_whole(cv)
-        or not (hasattr(cv, "split") or hasattr(cv, "__iter__"))
-    ):
+    splitter = hasattr(cv, "split") or hasattr(cv, "__iter__")
+    folds = cv >= 2 if _is_whole(cv) else splitter and not isinstance(cv, str | bool)
+    if cv is not None and not folds:
         raise ValueError(
             f"cv={cv!r} must be a number of folds (at least 2), a splitter such as KFold, or None: "
             "then the threshold is taken from the training samples."
         )
+    if n_jobs is not None and (not _is_whole(n_jobs) or n_jobs == 0):
+        raise ValueError(f"n_jobs={n_jobs!r} must be a whole number other than 0, or None.")
 
 
-def prices_of(class_weight: Any, y: Any, codes: Any, classes: Any) -> Any:
-    """The price of an error on each sample."""
+def prices_of(class_weight: Any, y: Any, signs: Any, classes: Any) -> Any:
+    """The price of an error on each sample; ``signs`` are y as -1 and +1."""
+    codes = (signs > 0).astype(np.int64)
     if class_weight is None:
         return np.ones(len(codes))
     if not (isinstance(class_weight, dict) or class_weight == "balanced"):

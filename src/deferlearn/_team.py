@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,6 +31,13 @@ class TeamMixin:
 
     classes_: NDArray[Any]
     _threshold: Threshold
+
+    # With metadata routing, `fit` asks for the human by itself.
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {
+        "human_loss": True,
+        "human_scores": True,
+        "human_labels": True,
+    }
 
     def _takes_sparse(self) -> bool:
         """Whether new cases may be sparse."""
@@ -103,7 +110,8 @@ class TeamMixin:
 
         A case is deferred if its score is above `deferral_threshold_`, which keeps the expected rate on
         data like those of `fit` at `deferral_rate_`. Among cases that score exactly the threshold, a
-        coin decides that depends on the case's features alone.
+        coin decides that depends on the case's features alone: the same case always gets the same
+        answer. Of several equal rows in one X the right share is deferred.
 
         Parameters
         ----------
@@ -186,7 +194,17 @@ class TeamMixin:
 class MachineMixin:
     """The SVM inside an estimator, by the names that `sklearn.svm.SVC` gives to its parts."""
 
+    kernel: Any
     _machine: Machine
+
+    def _is_kernel(self, name: str) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == name
+
+    def _takes_sparse(self) -> bool:
+        return self._machine.settings.linear
+
+    def _decide(self, X: Any) -> Array:
+        return self._machine.decision_function(X)
 
     def _fitted_machine(self) -> Machine:
         check_is_fitted(self)

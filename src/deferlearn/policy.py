@@ -111,7 +111,7 @@ class DeferralPolicy(BaseEstimator):
             return self
         estimator = LogisticRegression() if self.estimator is None else clone(self.estimator)
         if random_state is not None:
-            _seed(estimator, random_state)
+            seed_all(estimator, random_state)
         with warnings.catch_warnings():
             # Whether a policy is good shows in its deferrals, not in the last digits of its weights.
             warnings.simplefilter("ignore", ConvergenceWarning)
@@ -202,7 +202,7 @@ def _is_classifier(thing: Any) -> bool:
     return hasattr(thing, "fit") and not isinstance(thing, type) and bool(is_classifier(thing))
 
 
-def _seed(estimator: Any, seed: int) -> None:
+def seed_all(estimator: Any, seed: int) -> None:
     """Give a seed to every part of the classifier that has none."""
     open_seeds = {
         name: seed

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics import accuracy_score
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from deferlearn._answers import Answers, check_truth, losses_of, team_labels
+from deferlearn._answers import binary_labels, losses_of
 from deferlearn._crossfit import Samples, fit_cross, fit_in_sample, fold_rows
-from deferlearn._machine import Machine, MachineSettings, machine_of
+from deferlearn._machine import Machine, machine_of, settings_of
 from deferlearn._packing import pack, unpack
 from deferlearn._parameters import check_parameters, count_of, prices_of
 from deferlearn._select import Selector
-from deferlearn._threshold import Threshold, first_of, threshold_at, threshold_from_folds
+from deferlearn._team import MachineMixin, TeamMixin
+from deferlearn._threshold import Threshold, threshold_at, threshold_from_folds
 from deferlearn.bounds import certificate
 from deferlearn.bounds.certificate import Certificate
 from deferlearn.objective import SVMObjective
-from deferlearn.objective.validation import check_polynomial, check_problem, kernel_width
 from deferlearn.policy import DeferralPolicy, resolve_policy
 from deferlearn.selection import SelectionResult
 
@@ -32,7 +30,7 @@ Bools = NDArray[np.bool_]
 Index = NDArray[np.int64]
 
 
-class AssistedSVC(ClassifierMixin, BaseEstimator):
+class AssistedSVC(MachineMixin, TeamMixin, ClassifierMixin, BaseEstimator):
     r"""A support vector machine that learns which cases to leave to a human.
 
     Of the training samples V it chooses a set S of at most ``budget`` to *defer*, and fits the machine on
@@ -171,13 +169,6 @@ class AssistedSVC(ClassifierMixin, BaseEstimator):
     array(['sick', 'well'], dtype='<U4')
     """
 
-    # With metadata routing, `fit` asks for the human by itself.
-    __metadata_request__fit: ClassVar[dict[str, bool]] = {
-        "human_loss": True,
-        "human_scores": True,
-        "human_labels": True,
-    }
-
     def __init__(
         self,
         budget: float | int = 0.2,
@@ -307,20 +298,8 @@ class AssistedSVC(ClassifierMixin, BaseEstimator):
             dtype=np.float64,
             accept_sparse="csr" if self._is_kernel("linear") else False,
         )
-        check_classification_targets(y)
-        kind = type_of_target(y, input_name="y", raise_unknown=True)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) > 2 or kind != "binary":
-            raise ValueError(
-                "Only binary classification is supported. The type of the target is "
-                f"{kind}: y has the {len(self.classes_)} classes {self.classes_.tolist()[:5]}."
-            )
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"y has 1 class, {self.classes_.tolist()[0]!r}; two classes are needed to tell apart."
-            )
-        signs = np.where(codes == 1, 1.0, -1.0)
-        prices = prices_of(self.class_weight, y, codes, self.classes_)
+        self.classes_, signs = binary_labels(y)
+        prices = prices_of(self.class_weight, y, signs, self.classes_)
         loss = losses_of(
             signs,
             self.classes_,
@@ -329,17 +308,7 @@ class AssistedSVC(ClassifierMixin, BaseEstimator):
             human_labels=human_labels,
             human_bound=self.human_bound,
         )
-        check_problem(X[:1], signs[:1], self.alpha, self.kernel, self.margin, None)
-        check_polynomial(self.degree, self.coef0)
-        settings = MachineSettings(
-            alpha=float(self.alpha),
-            kernel=self.kernel,
-            degree=self.degree,
-            gamma=kernel_width(self.gamma, X, self.kernel),
-            coef0=self.coef0,
-            fit_intercept=bool(self.fit_intercept),
-            margin=self.margin,
-        )
+        settings = settings_of(self, X, signs)
         return Samples(X, signs, prices, prices * loss + float(self.deferral_cost), settings)
 
     def _store_selection(
@@ -423,82 +392,22 @@ class AssistedSVC(ClassifierMixin, BaseEstimator):
             stacklevel=4,
         )
 
-    def _is_kernel(self, name: str) -> bool:
-        return isinstance(self.kernel, str) and self.kernel == name
-
     def _say(self, text: str) -> None:
         if self.verbose:
             print(f"[AssistedSVC] {text}")
 
-    # -- the machine --------------------------------------------------------------------------
+    # -- what the mixins ask for ---------------------------------------------------------------
 
-    def _check_new(self, X: Any) -> Any:
-        check_is_fitted(self)
-        sparse = "csr" if self._machine.settings.linear else False
-        return validate_data(self, X, reset=False, dtype=np.float64, accept_sparse=sparse)
+    def _rank(self, X: Any) -> Array:
+        margin = self._decide(X) if self.policy_.sees_margin else None
+        return self.policy_.deferral_score(X, margin)
 
-    def decision_function(self, X: Any) -> Array:
-        """The machine's ``w.phi(x) + b`` for every row, positive for the second of the classes.
+    def _own_budget(self) -> float:
+        if isinstance(self.budget, int | np.integer):
+            return float(self.budget / len(self.deferred_))
+        return float(self.budget)
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Cases; rows of kernel values with the training samples if the kernel is precomputed.
-
-        Returns
-        -------
-        decision : ndarray of shape (n_samples,)
-        """
-        X = self._check_new(X)
-        return self._machine.decision_function(X)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The machine's answer for every row, deferred or not.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Cases.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-        """
-        decision = self.decision_function(X)  # says first if nothing has been fitted
-        return self.classes_[(decision > 0).astype(np.int64)]
-
-    @property
-    def coef_(self) -> Array:
-        """The weight vector w, for a linear kernel."""
-        coef = self._fitted_machine().coef
-        if coef is None:
-            raise AttributeError(f"coef_ exists for kernel='linear' only, not {self.kernel!r}.")
-        return coef[None, :]
-
-    @property
-    def intercept_(self) -> Array:
-        """The offset b."""
-        return np.array([self._fitted_machine().intercept])
-
-    @property
-    def dual_coef_(self) -> Array:
-        """Coefficients of the support vectors in w."""
-        return self._fitted_machine().dual_coef[None, :]
-
-    @property
-    def support_(self) -> Index:
-        """Rows of the support vectors."""
-        return self._fitted_machine().support
-
-    @property
-    def support_vectors_(self) -> Any:
-        """The support vectors; empty for a precomputed kernel."""
-        vectors = self._fitted_machine().vectors
-        return np.empty((0, 0)) if vectors is None else vectors
-
-    def _fitted_machine(self) -> Machine:
-        check_is_fitted(self)
-        return self._machine
+    # -- the certificate, and how a model is stored --------------------------------------------
 
     @property
     def certificate_(self) -> Certificate:
@@ -524,111 +433,3 @@ class AssistedSVC(ClassifierMixin, BaseEstimator):
         if "selection_" in state:
             state["selection_"] = unpack(state["selection_"])
         super().__setstate__(state)
-
-    # -- the team -----------------------------------------------------------------------------
-
-    def deferral_score(self, X: Any) -> Array:
-        """How much each case belongs with a human: larger is more.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Cases.
-
-        Returns
-        -------
-        score : ndarray of shape (n_samples,)
-        """
-        X = self._check_new(X)
-        return self._score_checked(X)
-
-    def _score_checked(self, X: Any) -> Array:
-        margin = self._machine.decision_function(X) if self.policy_.sees_margin else None
-        return self.policy_.deferral_score(X, margin)
-
-    def defer(self, X: Any) -> Bools:
-        """Whether a human should take each case, one at a time.
-
-        A case is deferred if its score is above `deferral_threshold_`, which keeps the expected rate on
-        data like those of `fit` at `deferral_rate_`. Among cases that score exactly the threshold, a
-        coin decides that depends on the case's features alone: the same case always gets the same
-        answer. Of several equal rows in one X the right share is deferred.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Cases.
-
-        Returns
-        -------
-        deferred : ndarray of bool of shape (n_samples,)
-        """
-        X = self._check_new(X)
-        return self._threshold.apply(self._score_checked(X), X)
-
-    def defer_top(self, X: Any, budget: float | int | None = None) -> Bools:
-        """The cases of this batch that belong most with a human, as many as the budget says.
-
-        This is the paper's rule: it needs all cases at once, and what happens to one depends on the
-        others. Of cases with equal scores the first are taken.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The batch.
-        budget : float, int or None, default=None
-            A fraction of the batch or a number of cases. None is the estimator's own budget, as the
-            fraction that it was of the training samples.
-
-        Returns
-        -------
-        deferred : ndarray of bool of shape (n_samples,)
-        """
-        X = self._check_new(X)
-        if budget is None:
-            own = self.budget
-            budget = own / len(self.deferred_) if isinstance(own, int | np.integer) else own
-        return first_of(self._score_checked(X), count_of(budget, X.shape[0], "cases"))
-
-    def predict_assisted(self, X: Any, human_labels: Answers, top: bool = False) -> NDArray[Any]:
-        """The team's answer: the human's where a case is deferred, else the machine's.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Cases.
-        human_labels : array-like of shape (n_samples,) or (n_samples, n_readers), or callable
-            Answers in the labels of y. A function is asked only for the deferred rows: it gets their
-            positions in X, an array of integers, and returns an answer for each. With several readers
-            the majority counts, and among equally many votes the first reader's side. A deferred case
-            without any answer is an error: the machine does not silently stand in.
-        top : bool, default=False
-            Whether to defer by `defer_top` instead of `defer`.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-        """
-        deferred = self.defer_top(X) if top else self.defer(X)
-        return team_labels(self.predict(X), deferred, human_labels, self.classes_)
-
-    def score_assisted(
-        self, X: Any, y: ArrayLike, human_labels: Answers, top: bool = False
-    ) -> float:
-        """Accuracy of the team.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Cases.
-        y : array-like of shape (n_samples,)
-            True labels.
-        human_labels, top
-            As in `predict_assisted`.
-
-        Returns
-        -------
-        accuracy : float
-        """
-        answers = self.predict_assisted(X, human_labels, top)
-        return float(accuracy_score(check_truth(y, self.classes_), answers))

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from deferlearn._crossfit import Samples, fold_rows
 from deferlearn._machine import Machine
-from deferlearn._parameters import _check_cv, _is_whole, count_of
+from deferlearn._parameters import check_folds, count_of
 from deferlearn._threshold import threshold_at, threshold_from_folds, translate
 from deferlearn.baselines._base import Array, Human, MachineBaseline, solve
 
@@ -29,11 +29,7 @@ class Triage(MachineBaseline):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        _check_cv(self.cv)
-        if self.n_jobs is not None and (not _is_whole(self.n_jobs) or self.n_jobs == 0):
-            raise ValueError(
-                f"n_jobs={self.n_jobs!r} must be a whole number other than 0, or None."
-            )
+        check_folds(self.cv, self.n_jobs)
 
     def _fit_team(self, samples: Samples, machine: Machine, human: Human) -> None:
         n = len(samples.y)

@@ -19,7 +19,7 @@ from deferlearn._crossfit import Samples
 from deferlearn.baselines._base import Array, Human
 from deferlearn.baselines._errors import differs_from_human, disagrees_with_self, scores_of
 from deferlearn.baselines._triage import Triage
-from deferlearn.policy import _seed
+from deferlearn.policy import seed_all
 
 # The paper's network; it leaves the strength of the penalty and the steps open. These are
 # scikit-learn's, but for the number of epochs: with hundreds of samples an epoch is two or three steps.
@@ -215,7 +215,7 @@ class PredictedErrorTriage(Triage):
             model = make_pipeline(scaler, network)
         else:
             model = clone(self.error_model)
-        _seed(model, seed)
+        seed_all(model, seed)
         with warnings.catch_warnings():
             # How good a ranking is shows in its deferrals, not in the last digits of the weights.
             warnings.simplefilter("ignore", ConvergenceWarning)

@@ -37,11 +37,6 @@ class Problem:
     hard: bool  # errors are forbidden instead of paid for
 
     @cached_property
-    def positive(self) -> NDArray[np.bool_]:
-        """Mask of the samples with label +1."""
-        return self.y > 0.0
-
-    @cached_property
     def longest(self) -> float:
         """Length of the longest image."""
         return float(self.root.max(initial=0.0))
@@ -117,7 +112,7 @@ class State:
     def trivial_without(self, k: int) -> bool:
         """Whether the removal of k leaves a trivial state."""
         negative, positive = self.class_counts
-        is_positive = bool(self.problem.positive[k])
+        is_positive = bool(self.problem.y[k] > 0.0)
         return self._is_trivial(negative - (not is_positive), positive - is_positive)
 
     def _is_trivial(self, negative: int, positive: int) -> bool:
@@ -133,11 +128,6 @@ class State:
     def _tally(self) -> tuple[int, int, float]:
         problem = self.problem
         return self.once("tally", lambda: tally(self.kept, problem.y, problem.weight))
-
-    @property
-    def images(self) -> Array:
-        """``(Qa)_i``, for every kept sample."""
-        return self.once("images", lambda: self.G - self.problem.y * self.beta + self.mu)
 
     @property
     def _measures(self) -> Any:
