@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
@@ -78,3 +79,30 @@ def test_before_fit():
     for call in (team.defer, team.deferral_score, team.defer_top):
         with pytest.raises(NotFittedError):
             call(NEW)
+
+
+def test_score_is_the_machines_and_ignores_nothing():
+    team = make_assisted_pipeline(StandardScaler(), svc()).fit(X, Y)
+    assert team.score(NEW, TRUTH) == np.mean(team.predict(NEW) == TRUTH)
+    weight = np.arange(50.0)
+    assert team.score(NEW, TRUTH, sample_weight=weight) == pytest.approx(
+        np.average(team.predict(NEW) == TRUTH, weights=weight)
+    )
+    for name in ("human_labels", "human_label"):
+        with pytest.raises(TypeError, match=rf"no {name}: .*score_assisted"):
+            team.score(NEW, TRUTH, **{name: HUMAN})
+        with config_context(enable_metadata_routing=True), pytest.raises(TypeError, match=name):
+            team.score(NEW, TRUTH, **{name: HUMAN})
+
+
+def test_parameters_of_fit_are_for_a_step():
+    team = AssistedPipeline([("scale", StandardScaler()), ("doctor", svc())])
+    with pytest.raises(ValueError, match=r"human_labels is for no step.* doctor__human_labels="):
+        team.fit(X, Y, human_labels=Y)
+    with pytest.raises(
+        ValueError,
+        match=r"svc__human_labels is for a step 'svc'.*'scale', 'doctor'.*doctor__human_labels",
+    ):
+        team.fit(X, Y, svc__human_labels=Y)
+    with config_context(enable_metadata_routing=True), pytest.raises(TypeError, match="not routed"):
+        team.fit(X, Y, doctor__human_labels=Y)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn import get_config
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -23,12 +24,19 @@ def _final_has(name: str) -> Any:
     return check
 
 
+def _routing_is_on() -> bool:
+    return bool(get_config()["enable_metadata_routing"])
+
+
 class AssistedPipeline(Pipeline):
     """A scikit-learn pipeline that can also be asked who should take a case.
 
     `sklearn.pipeline.Pipeline` passes on `predict` and its like, but not the methods that an assisted
     estimator has beyond them. This one does: cases go through the transformers first. All else is
     scikit-learn's, parameters included.
+
+    Without metadata routing the human is given to `fit` under the name of the last step, as in
+    ``fit(X, y, svc__human_labels=...)``; with it, as ``fit(X, y, human_labels=...)``.
 
     Examples
     --------
@@ -44,6 +52,72 @@ class AssistedPipeline(Pipeline):
     >>> team.predict_assisted(X[:3], y[:3]).shape
     (3,)
     """
+
+    def fit(self, X: Any, y: Any = None, **params: Any) -> AssistedPipeline:
+        """Fit the transformers, then the assisted estimator on what they make of X.
+
+        Parameters
+        ----------
+        X : array-like
+            Samples, as the first step takes them.
+        y : array-like of shape (n_samples,)
+            True labels.
+        **params
+            For the steps, the human among them: ``step__name=...`` without metadata routing, and with
+            it ``name=...`` for whoever requests it.
+
+        Returns
+        -------
+        self
+            The fitted pipeline.
+        """
+        if not _routing_is_on():
+            self._check_names(params)
+        super().fit(X, y, **params)
+        return self
+
+    def _check_names(self, params: dict[str, Any]) -> None:
+        """Refuse what is for no step, and say what it would be called for the last one."""
+        steps = [name for name, _ in self.steps]
+        for name in params:
+            step, separator, parameter = name.partition("__")
+            if not separator:
+                raise ValueError(
+                    f"{name} is for no step. Without metadata routing a parameter of fit names its step: "
+                    f"{steps[-1]}__{name}=... for the last one."
+                )
+            if step not in steps:
+                raise ValueError(
+                    f"{name} is for a step {step!r}, but the steps are {', '.join(map(repr, steps))}: "
+                    f"did you mean {steps[-1]}__{parameter}=...?"
+                )
+
+    @available_if(_final_has("score"))
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> float:
+        """Accuracy of the machine alone; that of the team is `score_assisted`.
+
+        Parameters
+        ----------
+        X : array-like
+            Cases, as the first step takes them.
+        y : array-like of shape (n_samples,)
+            True labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the cases.
+        **params
+            For the steps that request them, with metadata routing on. Without it there is nobody to
+            take them, which is an error.
+
+        Returns
+        -------
+        accuracy : float
+        """
+        if params and not _routing_is_on():  # scikit-learn's own would ignore them
+            raise TypeError(
+                f"score takes no {next(iter(params))}: it is the accuracy of the machine alone. That of "
+                "machine and human together is score_assisted(X, y, human_labels)."
+            )
+        return super().score(X, y, sample_weight, **params)
 
     def _transformed(self, X: Any) -> Any:
         check_is_fitted(self)
