@@ -16,7 +16,9 @@ from sklearn.preprocessing import StandardScaler
 from deferlearn.datasets import make_shifted
 from deferlearn.humans import UniformHuman
 from deferlearn.metrics import (
+    evaluate_team,
     find_member,
+    find_metric,
     make_team_scorer,
     team_cost,
     team_error,
@@ -117,12 +119,12 @@ def test_scorer_is_the_metric_with_greater_is_better(top):
         return make_team_scorer(metric, top=top, **options)(team, X, Y, human_labels=HUMAN)
 
     assert score("error") == -team_error(Y, answer)
-    assert score("f1") == team_f1(Y, answer, pos_label="sick")
-    assert score("sensitivity") == team_sensitivity(Y, answer, pos_label="sick")
-    assert score("specificity") == team_specificity(Y, answer, pos_label="sick")
-    assert score("f1", pos_label="healthy") == team_f1(Y, answer, pos_label="healthy")
-    prices = {"false_positive": 2.0, "false_negative": 7.0, "human_time": 0.25}
-    assert score("cost", **prices) == -team_cost(Y, answer, deferred, pos_label="sick", **prices)
+    for label in ("sick", "healthy"):
+        assert score("f1", pos_label=label) == team_f1(Y, answer, pos_label=label)
+        assert score("sensitivity", pos_label=label) == team_sensitivity(Y, answer, pos_label=label)
+        assert score("specificity", pos_label=label) == team_specificity(Y, answer, pos_label=label)
+    prices = {"false_positive": 2.0, "false_negative": 7.0, "human_time": 0.25, "pos_label": "sick"}
+    assert score("cost", **prices) == -team_cost(Y, answer, deferred, **prices)
     assert score(partial(team_cost, human_time=1, pos_label="healthy")) == team_cost(
         Y, answer, deferred, human_time=1, pos_label="healthy"
     )
@@ -138,10 +140,52 @@ def test_unknown_option_is_refused_early():
 
 
 def test_positive_class_is_the_estimators_even_where_a_test_set_lacks_it():
-    team = StubTeam().fit(X, Y, HUMAN)
-    healthy = (Y == "healthy") & (team.predict(X) == "healthy") & (HUMAN == "healthy")
+    y, human = np.where(Y == "sick", 4, 3), np.where(HUMAN == "sick", 4, 3)
+    team = StubTeam().fit(X, y, human)
+    healthy = (y == 3) & (team.predict(X) == 3) & (human == 3)
     scorer = make_team_scorer("specificity")
-    assert scorer(team, X[healthy], Y[healthy], human_labels=HUMAN[healthy]) == 1
+    assert scorer(team, X[healthy], y[healthy], human_labels=human[healthy]) == 1
+
+
+@pytest.mark.parametrize("classes", [(-1, 1), (0, 1), (False, True), (-1.0, 1.0), (3, 4)])
+def test_of_numbers_the_larger_one_is_positive(classes):
+    truth, answer = (
+        np.array([classes[i] for i in codes]) for codes in ([0, 0, 1, 1], [0, 0, 0, 1])
+    )
+    assert team_sensitivity(truth, answer) == 0.5
+    assert team_specificity(truth, answer) == 1.0
+    assert team_cost(truth, answer, false_negative=5.0) == 1.25
+
+
+@pytest.mark.parametrize("metric", ["f1", "sensitivity", "specificity", "cost"])
+def test_of_words_no_one_is_positive(metric):
+    """The alphabet would make "well" the positive class, and "sick" the negative one."""
+    words, human = (np.where(labels == "sick", "sick", "well") for labels in (Y, HUMAN))
+    team = StubTeam().fit(X, words, human)
+    answer = team.predict_assisted(X, human)
+    options = {"false_negative": 5.0} if metric == "cost" else {}
+    function, better = find_metric(metric)
+    scorer = make_team_scorer(metric, **options)
+    for call in (
+        lambda: function(words, answer, **options),
+        lambda: function(list(words), list(answer), **options),
+        lambda: function(words.astype(object), answer, **options),
+        lambda: scorer(team, X, words, human_labels=human),
+        lambda: evaluate_team(function, words, answer, list, team.classes_, **options),
+    ):
+        with pytest.raises(ValueError, match=r"'sick' and 'well' is positive.*pos_label='sick'"):
+            call()
+    named = make_team_scorer(metric, pos_label="sick", **options)
+    value = function(words, answer, pos_label="sick", **options)
+    assert named(team, X, words, human_labels=human) == (value if better else -value)
+
+
+def test_where_prices_are_equal_nobody_asks_which_class_is_positive():
+    team = StubTeam().fit(X, Y, HUMAN)
+    answer = team.predict_assisted(X, HUMAN)
+    assert team_cost(Y, answer) == team_error(Y, answer)
+    scorer = make_team_scorer("cost", false_positive=3.0, false_negative=3.0)
+    assert scorer(team, X, Y, human_labels=HUMAN) == pytest.approx(-3 * team_error(Y, answer))
 
 
 def hand_written(estimators, score, X=X):
@@ -161,7 +205,9 @@ def hand_written(estimators, score, X=X):
 
 @pytest.mark.parametrize("metric", NAMES)
 def test_grid_search_over_a_plain_pipeline_equals_a_loop(metric):
-    options = {"human_time": 0.3, "false_negative": 4.0} if metric == "cost" else {}
+    options = {} if metric == "error" else {"pos_label": "sick"}
+    if metric == "cost":
+        options |= {"human_time": 0.3, "false_negative": 4.0}
     by_hand = {
         "error": lambda y, p, d: -np.mean(y != p),
         "f1": lambda y, p, d: metrics.f1_score(y, p, pos_label="sick"),
@@ -187,7 +233,8 @@ def test_grid_search_over_a_plain_pipeline_equals_a_loop(metric):
 
 
 def test_several_scorers_and_nested_search_in_cross_validate():
-    scoring = {name: make_team_scorer(name) for name in NAMES}
+    scoring = {name: make_team_scorer(name, pos_label="sick") for name in NAMES if name != "error"}
+    scoring["error"] = make_team_scorer("error")
     with config_context(enable_metadata_routing=True):
         search = GridSearchCV(
             make_pipeline(StandardScaler(), StubTeam()),

@@ -109,9 +109,14 @@ def distinct(values: Labels) -> list[Any]:
         ) from None
 
 
+def plain(value: Any) -> Any:
+    """The value as Python has it, for a message: 1 and 'sick' instead of np.int64(1), np.str_('sick')."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def shown(labels: Sequence[Any]) -> str:
     """A few labels for an error message."""
-    few = ", ".join(repr(label) for label in labels[:4])
+    few = ", ".join(repr(plain(label)) for label in labels[:4])
     return few + (", ..." if len(labels) > 4 else "")
 
 

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
+from deferlearn.humans._answers import are_numbers, plain
+
 
 def check_pair(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
     """Labels and answers as two vectors of one length that can be compared."""
@@ -25,8 +27,10 @@ def check_pair(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[NDArray[Any], NDAr
     return truth, answer
 
 
-def count(y_true: ArrayLike, y_pred: ArrayLike, pos_label: Any) -> tuple[int, int, int, int]:
-    """True and false positives, false and true negatives."""
+def count(
+    y_true: ArrayLike, y_pred: ArrayLike, pos_label: Any, *, either: bool = False
+) -> tuple[int, int, int, int]:
+    """True and false positives, false and true negatives; `either` class may be called positive."""
     truth, answer = check_pair(y_true, y_pred)
     try:
         labels = sorted({*truth.tolist(), *answer.tolist()})
@@ -35,14 +39,9 @@ def count(y_true: ArrayLike, y_pred: ArrayLike, pos_label: Any) -> tuple[int, in
     if len(labels) > 2:
         raise ValueError(f"two classes are needed, found the labels {labels[:5]}")
     if pos_label is None:
-        if len(labels) == 1 and labels[0] not in (-1, 0, 1):
-            raise ValueError(
-                f"all labels and answers are {labels[0]!r}, so it is unknown which class is "
-                "positive: give pos_label"
-            )
-        pos_label = labels[1] if len(labels) == 2 else 1
+        pos_label = labels[-1] if either else _larger(labels)
     elif len(labels) == 2 and pos_label not in labels:
-        raise ValueError(f"pos_label={pos_label!r} is none of the labels {labels}")
+        raise ValueError(f"pos_label={plain(pos_label)!r} is none of the labels {labels}")
     positive, called = truth == pos_label, answer == pos_label
     return (
         int(np.sum(positive & called)),
@@ -50,6 +49,27 @@ def count(y_true: ArrayLike, y_pred: ArrayLike, pos_label: Any) -> tuple[int, in
         int(np.sum(positive & ~called)),
         int(np.sum(~positive & ~called)),
     )
+
+
+def has_larger(labels: ArrayLike) -> bool:
+    """Whether the larger label may be taken for the positive one: of numbers, not of words."""
+    return are_numbers(np.asarray(labels))
+
+
+def _larger(labels: list[Any]) -> Any:
+    """The positive class where nobody named it."""
+    words = not has_larger(labels)
+    if len(labels) == 1 and (words or labels[0] not in (-1, 0, 1)):
+        raise ValueError(
+            f"all labels and answers are {labels[0]!r}, so it is unknown which class is positive: give "
+            "pos_label"
+        )
+    if words:
+        raise ValueError(
+            f"which of the classes {labels[0]!r} and {labels[1]!r} is positive? The order of the "
+            f"alphabet does not tell: give pos_label, such as pos_label={labels[0]!r}"
+        )
+    return labels[1] if len(labels) == 2 else 1
 
 
 def ratio(part: int, whole: int, name: str, what: str, zero_division: str | float) -> float:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
 from deferlearn._answers import check_truth
+from deferlearn.metrics._counts import has_larger
 from deferlearn.metrics.team import (
     team_cost,
     team_error,
@@ -79,8 +80,8 @@ def evaluate_team(
     deferred : callable
         Gives the mask of the deferred cases; called only if the metric asks for it.
     classes : array-like of two labels, default=None
-        The estimator's classes, of which the second is the positive one unless `options` or the
-        metric itself say otherwise: the labels in a small test set need not tell.
+        The estimator's classes. Of numbers the second is the positive one unless `options` or the
+        metric itself say otherwise: the labels in a small test set need not tell. Of words none is.
     **options
         Passed on to the metric.
 
@@ -102,7 +103,7 @@ def evaluate_team(
         options["deferred"] = deferred()
     if classes is not None and "pos_label" in parameters and options.get("pos_label") is None:
         bound = parameters["pos_label"].default  # a functools.partial may have set it
-        if bound is None:
+        if bound is None and has_larger(classes):
             options["pos_label"] = np.asarray(classes).tolist()[-1]
     return float(metric(y_true, y_pred, **options))
 

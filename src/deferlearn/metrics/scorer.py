@@ -110,7 +110,9 @@ def make_team_scorer(
     ----------
     metric : {"error", "f1", "sensitivity", "specificity", "cost"} or callable, default="error"
         A callable is called with (y_true, y_pred); where it has parameters named `deferred` or
-        `pos_label` it gets the mask of the deferred cases and the estimator's second class.
+        `pos_label` it gets the mask of the deferred cases and, if the classes are numbers, the
+        estimator's second class. For classes that are words, "f1", "sensitivity", "specificity" and a
+        "cost" of unequal prices need ``pos_label=...``.
     top : bool, default=False
         False: cases are deferred one at a time (`defer`). True: the paper's batch rule, the top
         cases of the test set (`defer_top`).

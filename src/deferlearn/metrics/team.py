@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from deferlearn.humans._answers import plain
 from deferlearn.metrics._counts import check_deferred, check_pair, count, ratio
 
 
@@ -51,7 +52,8 @@ def team_f1(
     y_pred : array-like of shape (n_samples,)
         The team's answers.
     pos_label : label, default=None
-        The positive class; with None the larger one of the two labels.
+        The positive class. None is the larger one of two numbers; words have no larger one, so it
+        must be given for them.
     zero_division : "warn" or float, default="warn"
         Value where nothing is positive, in truth or answers; "warn" is 0 with a warning.
 
@@ -86,7 +88,8 @@ def team_sensitivity(
     y_pred : array-like of shape (n_samples,)
         The team's answers.
     pos_label : label, default=None
-        The positive class; with None the larger one of the two labels.
+        The positive class. None is the larger one of two numbers; words have no larger one, so it
+        must be given for them.
     zero_division : "warn" or float, default="warn"
         Value where no case is positive; "warn" is 0 with a warning.
 
@@ -121,7 +124,8 @@ def team_specificity(
     y_pred : array-like of shape (n_samples,)
         The team's answers.
     pos_label : label, default=None
-        The positive class; with None the larger one of the two labels.
+        The positive class. None is the larger one of two numbers; words have no larger one, so it
+        must be given for them.
     zero_division : "warn" or float, default="warn"
         Value where no case is negative; "warn" is 0 with a warning.
 
@@ -167,7 +171,8 @@ def team_cost(
     human_time : float, default=0
         Price of a case that the human takes.
     pos_label : label, default=None
-        The positive class; with None the larger one of the two labels.
+        The positive class. None is the larger one of two numbers; words have no larger one, so it
+        must be given for them, unless both errors have one price.
 
     Returns
     -------
@@ -188,8 +193,8 @@ def team_cost(
     }
     for name, price in prices.items():
         if not 0 <= price < np.inf:
-            raise ValueError(f"{name} is a price: give a number >= 0, got {price!r}")
-    _, fp, fn, _ = count(y_true, y_pred, pos_label)
+            raise ValueError(f"{name} is a price: give a number >= 0, got {plain(price)!r}")
+    _, fp, fn, _ = count(y_true, y_pred, pos_label, either=false_positive == false_negative)
     n_samples = len(np.asarray(y_true))
     cost = false_positive * fp + false_negative * fn
     if human_time:
