@@ -106,3 +106,34 @@ def test_parameters_of_fit_are_for_a_step():
         team.fit(X, Y, svc__human_labels=Y)
     with config_context(enable_metadata_routing=True), pytest.raises(TypeError, match="not routed"):
         team.fit(X, Y, doctor__human_labels=Y)
+
+
+def test_answers_in_another_order_than_the_cases_bring_a_warning():
+    pd = pytest.importorskip("pandas")
+    cases = pd.DataFrame(X, index=[f"case {i}" for i in range(60)])
+    answers = pd.Series(np.where(np.arange(60) % 3, Y, -Y), index=cases.index)
+    mixed = answers.sample(frac=1.0, random_state=0)
+    team = make_assisted_pipeline(StandardScaler(), svc())
+    expected = r"^human_labels has the index of X in another order.*human_labels\.loc\[X\.index\]"
+    with pytest.warns(UserWarning, match=expected):
+        team.fit(cases, Y, assistedsvc__human_labels=mixed)
+    by_position = clone(team).fit(X, Y, assistedsvc__human_labels=mixed.to_numpy())
+    np.testing.assert_array_equal(team[-1].human_loss_, by_position[-1].human_loss_)
+    for call in (
+        lambda: team.predict_assisted(cases, mixed),
+        lambda: team.predict_assisted(cases, mixed.to_frame()),
+        lambda: team.score_assisted(cases, Y, mixed),
+    ):
+        with pytest.warns(UserWarning, match=expected):
+            call()
+    # What says nothing about an order, or the same one, is fine.
+    for same in (
+        mixed.loc[cases.index],
+        answers.reset_index(drop=True),
+        mixed.to_numpy(),
+        mixed.tolist(),
+    ):
+        team.fit(cases, Y, assistedsvc__human_labels=same)
+        team.predict_assisted(cases, same)
+    team.fit(X, Y, assistedsvc__human_labels=mixed)
+    team.predict_assisted(cases, lambda rows: answers.to_numpy()[rows])

@@ -101,6 +101,32 @@ def _warn_if_copied(table: NDArray[Any], truth: NDArray[Any], name: str) -> None
         )
 
 
+def warn_if_reordered(X: Any, **answers: Any) -> None:
+    """Warn of pandas' answers whose index holds the same names as that of X in another order.
+
+    Positions count, as everywhere in scikit-learn, so such answers would go to the wrong cases.
+    """
+    cases = _pandas_index(X)
+    for name, values in answers.items():
+        index = _pandas_index(values)
+        if cases is None or index is None or len(cases) != len(index) or cases.equals(index):
+            continue
+        if set(cases) == set(index):
+            warnings.warn(
+                f"{name} has the index of X in another order. Rows are matched by position, not by "
+                f"index: give {name}.loc[X.index] if the index tells whose answer it is, or "
+                f"{name}.to_numpy() if the position does.",
+                UserWarning,
+                stacklevel=3,
+            )
+
+
+def _pandas_index(values: Any) -> Any:
+    """The index of a Series or DataFrame, None for all else: a list has an `index`, too."""
+    index = getattr(values, "index", None)
+    return index if hasattr(index, "equals") else None
+
+
 def team_labels(
     machine: NDArray[Any], deferred: Bools, human_labels: Answers, classes: NDArray[Any]
 ) -> NDArray[Any]:

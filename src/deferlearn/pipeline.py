@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from deferlearn._answers import Answers
+from deferlearn._answers import Answers, warn_if_reordered
 
 
 def _final_has(name: str) -> Any:
@@ -73,6 +73,8 @@ class AssistedPipeline(Pipeline):
         """
         if not _routing_is_on():
             self._check_names(params)
+        # Here, since the transformers may leave X without its index.
+        warn_if_reordered(X, **{name.rpartition("__")[2]: value for name, value in params.items()})
         super().fit(X, y, **params)
         return self
 
@@ -189,6 +191,7 @@ class AssistedPipeline(Pipeline):
         -------
         labels : ndarray of shape (n_samples,)
         """
+        warn_if_reordered(X, human_labels=human_labels)
         return self._final_estimator.predict_assisted(self._transformed(X), human_labels, top=top)
 
     @available_if(_final_has("score_assisted"))
@@ -210,6 +213,7 @@ class AssistedPipeline(Pipeline):
         -------
         accuracy : float
         """
+        warn_if_reordered(X, human_labels=human_labels)
         return self._final_estimator.score_assisted(self._transformed(X), y, human_labels, top=top)
 
 
