@@ -93,7 +93,16 @@ def test_large_table_equals_its_wide_form():
         ({"case": [0], "reader": [0]}, {}, "no column 'answer', only 'case', 'reader'"),
         ({"case": [0, 1], "reader": [0], "answer": [1]}, {}, "different lengths"),
         ({"case": [9], "reader": [0], "answer": [1]}, {}, "1 cases that are not among.*9"),
-        ({"case": [None], "reader": [0], "answer": [1]}, {}, "row 0 of the table names no case"),
+        (
+            {"case": [0, None, np.nan], "reader": [0, 1, 2], "answer": [1, 1, None]},
+            {},
+            "column 'case' names no case in 2 of 3 rows, the first of them row 1",
+        ),
+        (
+            {"case": [0], "reader": [0], "answer": [1]},
+            {"cases": [0, None]},
+            "cases names no case in 1",
+        ),
         ({"case": [1, 1], "reader": ["A", "A"], "answer": [1, 1]}, {}, "'A' answered case 1 more"),
         ({"case": [0], "reader": [0], "answer": [3]}, {}, "3.0 at row 0"),
         ({"case": [0], "reader": [0], "answer": [1]}, {"cases": [0]}, "1 entries and y has 2"),
@@ -107,3 +116,29 @@ def test_large_table_equals_its_wide_form():
 def test_tables_that_make_no_sense(table, options, message):
     with pytest.raises(ValueError, match=message):
         loss_from_table(table, [1, -1], **options)
+
+
+@pytest.mark.parametrize("gap", [None, float("nan"), np.nan, "NA", "masked"])
+def test_readers_without_a_name_are_refused(gap):
+    """Two of them are the same one, or not: nobody knows."""
+    readers = ["Ann", "x", "x", "Bob"]
+    if gap == "masked":
+        readers = np.ma.masked_equal(readers, "x")
+    else:
+        gap = pytest.importorskip("pandas").NA if gap == "NA" else gap
+        readers = [gap if name == "x" else name for name in readers]
+    table = {"case": [0, 0, 0, 1], "reader": readers, "answer": [1, 1, -1, -1]}
+    expected = "column 'reader' names no reader in 2 of 4 rows, the first of them row 1"
+    with pytest.raises(ValueError, match=expected):
+        loss_from_table(table, [1, -1])
+    with pytest.raises(ValueError, match=expected):
+        answers_from_table(table, 2)
+    assert loss_from_table(table, [1, -1], reader=None, shrinkage=0).tolist() == [2 / 3, 0]
+
+
+def test_a_case_that_nobody_read_needs_no_reader():
+    """As a left join of cases and answers has it."""
+    table = {"case": [0, 1, 2], "reader": ["A", None, "B"], "answer": [1, None, -1]}
+    with pytest.warns(UserWarning, match="1 of 3 cases were read by nobody"):
+        assert loss_from_table(table, [1, 1, -1], shrinkage=0).tolist() == [0, 0, 0]
+    assert answers_from_table(table, 3)[1] == ["A", "B"]

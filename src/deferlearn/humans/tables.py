@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deferlearn.humans._answers import Floats, Labels, as_array, as_objects, find_missing
+from deferlearn.humans._answers import (
+    Bools,
+    Floats,
+    Labels,
+    as_array,
+    as_objects,
+    find_missing,
+)
 from deferlearn.humans.losses import loss_from_labels, loss_from_scores
 
 KINDS = ("labels", "scores")
@@ -42,7 +49,8 @@ def loss_from_table(
         True labels, of any two classes.
     case, reader, answer : str, default="case", "reader", "answer"
         Names of the columns. `reader` serves to find a reader who answered a case twice, which is
-        an error; with None it is not looked at, and each row counts.
+        an error, as is an answer by a reader without a name; with None it is not looked at, and each
+        row counts.
     cases : array-like of shape (n_samples,), default=None
         What the column `case` calls the rows of y, such as ``y.index``. With None it holds the
         positions 0, 1, ..., n_samples - 1.
@@ -151,12 +159,15 @@ def _read(
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
         raise ValueError(f"the columns have different lengths: {lengths}")
+    _refuse_nameless(find_missing(names), "cases", "case")
     position = {name: row for row, name in enumerate(names.tolist())}
     if len(position) != len(names):
         raise ValueError("cases must be different from each other: some name occurs twice")
-    if find_missing(columns[case]).any():
-        row = np.flatnonzero(find_missing(columns[case]))[0]
-        raise ValueError(f"row {row} of the table names no case in the column {case!r}")
+    given = ~find_missing(columns[answer])
+    _refuse_nameless(find_missing(columns[case]), f"the column {case!r}", "case")
+    if reader is not None:
+        # A row without an answer has no reader to be named: a case that nobody read.
+        _refuse_nameless(find_missing(columns[reader]) & given, f"the column {reader!r}", "reader")
     called = columns[case].tolist()
     strangers = list(dict.fromkeys(name for name in called if name not in position))
     if strangers:
@@ -164,7 +175,6 @@ def _read(
             f"the table has answers to {len(strangers)} cases that are not among those of y, such "
             f"as {strangers[0]!r}: leave them out, or name the rows of y by cases="
         )
-    given = ~find_missing(columns[answer])
     rows = np.array([position[name] for name in called], dtype=np.intp)[given]
     readers = [] if reader is None else as_objects(columns[reader])[given].tolist()
     return rows, readers, columns[answer][given]
@@ -188,6 +198,15 @@ def _column(table: Any, name: str) -> Labels:
     if column.ndim != 1:
         raise ValueError(f"the column {name!r} must have one dimension, got {column.shape}")
     return column
+
+
+def _refuse_nameless(missing: Bools, where: str, whom: str) -> None:
+    """NaN is not equal to itself, so without a name nobody can tell who is meant twice."""
+    if missing.any():
+        raise ValueError(
+            f"{where} names no {whom} in {missing.sum()} of {len(missing)} rows, the first of them row "
+            f"{np.flatnonzero(missing)[0]}: fill in the names, or leave these rows out"
+        )
 
 
 def _refuse_repeats(rows: NDArray[np.intp], readers: list[Any], names: Labels) -> None:
