@@ -7,13 +7,16 @@ import zipfile
 import numpy as np
 import pytest
 import skops.io
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
 import deferlearn
-from deferlearn import AssistedSVC, _atomic
+from deferlearn import AssistedSVC, _atomic, _seal
+from deferlearn._seal import CHECKSUM, VERSIONS, seal
 from deferlearn.datasets import make_linear
 from deferlearn.persistence import TRUSTED
 from deferlearn.pipeline import AssistedPipeline, make_assisted_pipeline
@@ -119,22 +122,44 @@ def test_a_named_type_is_stored_and_loaded(tmp_path, monkeypatch):
     assert_same(deferlearn.load(path, trusted=[name]), clf)
 
 
-def with_description(content, change):
-    """The file with its description changed."""
+def rewritten(content, change):
+    """The file with each member of it changed: `change(name, data)` gives the new one, None for none."""
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(out, "w") as new:
         for name in old.namelist():
-            data = old.read(name)
-            if name == "schema.json":
-                data = json.dumps(change(json.loads(data))).encode()
-            new.writestr(name, data)
+            data = change(name, old.read(name))
+            if data is not None:
+                new.writestr(name, data)
     return out.getvalue()
 
 
-@pytest.fixture
-def stored(tmp_path):
-    path = tmp_path / "team.skops"
+def sealed_anew(content):
+    """The file with a checksum that is right, as someone would write who changes it on purpose."""
+    return seal(
+        rewritten(content, lambda name, data: None if name in (CHECKSUM, VERSIONS) else data)
+    )
+
+
+def with_description(content, change):
+    """The file with its description changed on purpose."""
+
+    def change_schema(name, data):
+        return json.dumps(change(json.loads(data))).encode() if name == "schema.json" else data
+
+    return sealed_anew(rewritten(content, change_schema))
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    path = tmp_path_factory.mktemp("models") / "team.skops"
     deferlearn.save(model().fit(X, Y), path)
+    return path.read_bytes()
+
+
+@pytest.fixture
+def stored(saved, tmp_path):
+    path = tmp_path / "team.skops"
+    path.write_bytes(saved)
     return path
 
 
@@ -172,6 +197,88 @@ def test_broken_files_are_refused(stored, tmp_path):
         deferlearn.load(stored)
 
 
+def test_a_number_changed_in_an_array_is_noticed(stored):
+    """A zip archive's own checksums are written anew by whatever rewrites it."""
+    before = stored.read_bytes()
+    assert rewritten(before, lambda name, data: data) != before  # other bytes, the same content
+    stored.write_bytes(rewritten(before, lambda name, data: data))
+    deferlearn.load(stored)
+    members = zipfile.ZipFile(stored).namelist()
+    arrays = [name for name in members if name.endswith(".npy")]
+    assert len(arrays) > 3
+    for victim in [*arrays, "schema.json", VERSIONS, CHECKSUM]:
+
+        def flip(name, data, victim=victim):
+            return data if name != victim else data[:-1] + bytes([data[-1] ^ 1])
+
+        def drop(name, data, victim=victim):
+            return data if name != victim else None
+
+        for change in (flip, drop):
+            stored.write_bytes(rewritten(before, change))
+            expected = (
+                "no checksum" if change is drop and victim in (CHECKSUM, VERSIONS) else "damaged"
+            )
+            with pytest.raises(ValueError, match=rf"team\.skops.*{expected}"):
+                deferlearn.load(stored)
+    with zipfile.ZipFile(io.BytesIO(before)) as archive:
+        extra = io.BytesIO(before)
+        with zipfile.ZipFile(extra, "a") as new:
+            new.writestr("more.npy", archive.read(arrays[0]))
+    stored.write_bytes(extra.getvalue())
+    with pytest.raises(ValueError, match="does not match its checksum"):
+        deferlearn.load(stored)
+
+
+@settings(
+    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(data=st.data())
+def test_a_flipped_bit_changes_no_model(stored, data):
+    """Anywhere in the file: it is refused, or what is read is what was saved."""
+    before = stored.read_bytes()
+    clf = deferlearn.load(stored)
+    at = data.draw(st.integers(0, len(before) - 1))
+    broken = bytearray(before)
+    broken[at] ^= 1 << data.draw(st.integers(0, 7))
+    stored.write_bytes(broken)
+    try:
+        again = deferlearn.load(stored)
+    except ValueError as error:
+        assert "team.skops" in str(error)  # noqa: PT017
+    else:  # a date in the archive's directory, say
+        np.testing.assert_array_equal(again.decision_function(NEW), clf.decision_function(NEW))
+    finally:
+        stored.write_bytes(before)
+
+
+def test_a_file_without_a_checksum_is_refused(tmp_path):
+    path = tmp_path / "plain.skops"
+    skops.io.dump(LogisticRegression(), path)
+    with pytest.raises(ValueError, match=r"plain\.skops.*no checksum.*skops\.io\.load"):
+        deferlearn.load(path)
+
+
+@pytest.mark.parametrize("package", ["deferlearn", "scikit-learn"])
+@pytest.mark.parametrize(("part", "warns"), [(0, True), (1, True), (2, False)])
+def test_other_versions_bring_a_warning(stored, monkeypatch, package, part, warns):
+    here = _seal.versions()
+    numbers = here[package].split(".")
+    numbers[part] = str(int(numbers[part]) + 1)
+    other = {**here, package: ".".join(numbers)}
+    assert list(here) == ["deferlearn", "scikit-learn"]
+    with monkeypatch.context() as patch:
+        patch.setattr(_seal, "versions", lambda: other)
+        stored.write_bytes(sealed_anew(stored.read_bytes()))
+    if warns:
+        with pytest.warns(
+            UserWarning, match=f"saved with .*{package} {other[package]}.* read with"
+        ):
+            deferlearn.load(stored)
+    else:
+        deferlearn.load(stored)
+
+
 def test_missing_parts_are_refused(stored):
     def change(schema):
         return {k: v for k, v in schema.items() if k != "content"}
@@ -183,7 +290,7 @@ def test_missing_parts_are_refused(stored):
 
 def test_what_is_no_estimator_is_refused(tmp_path):
     path = tmp_path / "list.skops"
-    path.write_bytes(skops.io.dumps([1, 2, 3]))
+    path.write_bytes(seal(skops.io.dumps([1, 2, 3])))
     with pytest.raises(ValueError, match="no estimator"):
         deferlearn.load(path)
     with pytest.raises(TypeError, match="takes an estimator"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from deferlearn._atomic import write_atomically
+from deferlearn._seal import check_seal, seal, versions
 
 # Beyond the types that skops itself takes for safe (scikit-learn's public estimators, numpy's arrays,
 # plain values): our own, and what scikit-learn keeps inside fitted trees, forests and networks. It is a
@@ -44,8 +46,9 @@ def save(
 ) -> None:
     """Write a model to a file, completely or not at all.
 
-    The file is a zip archive of arrays and a description (skops), not a pickle. A model that holds a
-    type which `load` would refuse is refused here already, by name.
+    The file is a zip archive of arrays and a description (skops), not a pickle; with a checksum of its
+    content, and the versions of deferlearn and scikit-learn. A model that holds a type which `load`
+    would refuse is refused here already, by name.
 
     Parameters
     ----------
@@ -78,20 +81,22 @@ def save(
         content = skops.io.dumps(estimator, compression=zipfile.ZIP_DEFLATED)
     except (TypeError, NotImplementedError, skops.io.exceptions.UnsupportedTypeException) as error:
         raise TypeError(f"The model holds something that cannot be stored: {error}") from error
-    unknown = _unknown_types(content, trusted)
+    unknown = _unknown_types(content, _allowed(trusted))
     if unknown:
         raise TypeError(
             f"The model holds {', '.join(repr(name) for name in unknown)}, which `load` does not trust. "
             "Name it by trusted=[...], here and in `load`, if you know where it comes from."
         )
-    write_atomically(path, content)
+    write_atomically(path, seal(content))
 
 
 def load(path: str | os.PathLike[str], trusted: Iterable[str] = ()) -> Any:
     """Read a model that `save` has written.
 
     A file can only make objects of a fixed list of types; one that asks for others is refused before
-    anything is made.
+    anything is made. So is one that does not match its checksum, or has none: what others have written
+    with skops is read by ``skops.io.load``. A checksum finds accidents, not attackers: whoever changes a
+    file on purpose can write a new one.
 
     Parameters
     ----------
@@ -104,28 +109,59 @@ def load(path: str | os.PathLike[str], trusted: Iterable[str] = ()) -> Any:
     -------
     estimator
         The model as it was saved.
+
+    Warns
+    -----
+    UserWarning
+        If another version (the first two numbers of it) of deferlearn or scikit-learn has saved it.
     """
     import skops.io
 
-    content = Path(path).read_bytes()
-    unknown = _unknown_types(content, trusted, path)
+    allowed = _allowed(trusted)
+    content, name = Path(path).read_bytes(), os.fspath(path)
+    written_by = check_seal(content, name)
+    # Whatever a strange description makes skops trip over, it is the file that is at fault.
+    fault = f"{name}, saved with {_listed(written_by)}, cannot be read: "
+    try:
+        unknown = _unknown_types(content, allowed)
+    except Exception as error:
+        raise ValueError(fault + repr(error)) from error
     if unknown:
         raise ValueError(
-            f"{os.fspath(path)} is refused: it asks for {', '.join(repr(name) for name in unknown)}, "
-            "which is not a part of deferlearn's models. Pass trusted=[...] with these names only if "
-            "you know where the file comes from."
+            f"{name} is refused: it asks for {', '.join(map(repr, unknown))}, which is not a part of "
+            "deferlearn's models. Pass trusted=[...] with these names only if you know where the file "
+            "comes from."
         )
+    _warn_of_versions(written_by, name)
     try:
-        model = skops.io.loads(content, trusted=_allowed(trusted))
+        model = skops.io.loads(content, trusted=allowed)
         if isinstance(model, BaseEstimator):
             model.get_params(deep=True)  # trips over an object that came without its contents
-    except Exception as error:  # whatever a damaged description makes skops trip over
-        raise ValueError(
-            f"{os.fspath(path)} is damaged, or was changed after it was saved: {error!r}"
-        ) from error
+    except Exception as error:
+        raise ValueError(fault + repr(error)) from error
     if not isinstance(model, BaseEstimator):
-        raise ValueError(f"{os.fspath(path)} holds no estimator, but a {_name_of(model)!r}.")
+        raise ValueError(f"{name} holds no estimator, but a {_name_of(model)!r}.")
     return model
+
+
+def _warn_of_versions(written_by: dict[str, str], name: str) -> None:
+    here = versions()
+    if any(_series(written_by.get(package, "")) != _series(here[package]) for package in here):
+        warnings.warn(
+            f"{name} was saved with {_listed(written_by)}, and is read with {_listed(here)}: a model may "
+            "answer differently there. Fit and save it again, or install what it was saved with.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def _series(version: str) -> list[str]:
+    """The first two numbers: the third one changes for repairs only."""
+    return version.split(".")[:2]
+
+
+def _listed(packages: dict[str, str]) -> str:
+    return " and ".join(f"{package} {version}" for package, version in packages.items())
 
 
 def _allowed(trusted: Iterable[str]) -> list[str]:
@@ -138,20 +174,11 @@ def _allowed(trusted: Iterable[str]) -> list[str]:
     return [*TRUSTED, *names]
 
 
-def _unknown_types(content: bytes, trusted: Iterable[str], path: Any = None) -> list[str]:
+def _unknown_types(content: bytes, allowed: list[str]) -> list[str]:
     """Types in the file that are not on the list."""
     import skops.io
 
-    allowed = set(_allowed(trusted))
-    try:
-        asked = skops.io.get_untrusted_types(data=content)
-    except Exception as error:
-        if path is None:
-            raise
-        raise ValueError(
-            f"{os.fspath(path)} is no model that deferlearn.save has written, or it is damaged: {error!r}"
-        ) from error
-    return sorted(set(asked) - allowed)
+    return sorted(set(skops.io.get_untrusted_types(data=content)) - set(allowed))
 
 
 def _name_of(thing: Any) -> str:
