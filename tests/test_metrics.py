@@ -259,14 +259,52 @@ def test_several_scorers_and_nested_search_in_cross_validate():
 def test_without_routing_the_scorer_says_so():
     team = StubTeam().fit(X, Y, HUMAN)
     scorer = make_team_scorer("error")
-    with pytest.raises(ValueError, match=r"sklearn.set_config\(enable_metadata_routing=True\)"):
+    advice = r"metadata routing is off.*sklearn.set_config\(enable_metadata_routing=True\)"
+    with pytest.raises(ValueError, match=advice):
         scorer(team, X, Y)
-    options = {"scoring": scorer, "cv": CV, "params": {"human_labels": HUMAN}}
-    with pytest.raises(ValueError, match="human_labels did not arrive"):
-        cross_validate(StubTeam(), X, Y, error_score="raise", **options)
-    # The default of scikit-learn turns errors of scorers into warnings with their text.
-    with pytest.warns(UserWarning, match="enable_metadata_routing=True"):
-        cross_validate(StubTeam(), X, Y, **options)
+    assert scorer(team, X, Y, human_labels=HUMAN) <= 0  # by hand it needs none
+    options = {"scoring": scorer, "cv": CV}
+    human = {"human_labels": HUMAN}
+    with pytest.raises(ValueError, match=advice):
+        cross_validate(StubTeam(), X, Y, error_score="raise", params=human, **options)
+    grid = {"budget": [0.1, 0.2]}
+    with pytest.raises(ValueError, match=advice):
+        GridSearchCV(StubTeam(), grid, error_score="raise", **options).fit(X, Y, **human)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_where_scikit_learn_swallows_the_error_its_warning_says_it(several):
+    """By default searches turn the errors of scorers into NaN."""
+    scorer = make_team_scorer("error")
+    options = {"scoring": {"team": scorer} if several else scorer, "cv": CV}
+    human = {"human_labels": HUMAN}
+    with pytest.warns(UserWarning, match="metadata routing is off") as told:
+        result = cross_validate(StubTeam(), X, Y, params=human, **options)
+    assert np.isnan(result["test_team" if several else "test_score"]).all()
+    assert len(told) == CV.n_splits
+    search = GridSearchCV(
+        StubTeam(), {"budget": [0.1, 0.2]}, refit="team" if several else True, **options
+    )
+    with (
+        pytest.warns(UserWarning, match="metadata routing is off"),
+        pytest.warns(UserWarning, match="test scores are non-finite"),
+    ):
+        search.fit(X, Y, **human)
+    assert np.isnan(search.best_score_)
+
+
+def test_with_routing_the_scorer_says_what_is_missing():
+    team = StubTeam().fit(X, Y, HUMAN)
+    with config_context(enable_metadata_routing=True):
+        with pytest.raises(ValueError, match="did not reach the team's scorer"):
+            make_team_scorer("error")(team, X, Y)
+        with pytest.raises(ValueError, match="give them to the search's fit"):
+            GridSearchCV(
+                StubTeam(),
+                {"budget": [0.1]},
+                scoring=make_team_scorer("error"),
+                error_score="raise",
+            ).fit(X, Y)
 
 
 def test_estimators_without_a_team():

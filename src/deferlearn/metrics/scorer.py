@@ -6,6 +6,7 @@ import inspect
 from typing import Any
 
 from numpy.typing import ArrayLike
+from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
@@ -66,13 +67,7 @@ class TeamScorer(BaseEstimator):
             Larger is better: error and cost come with a minus sign.
         """
         if human_labels is None:
-            raise ValueError(
-                "the score of a team needs the human's answers, and human_labels did not arrive. "
-                "Inside GridSearchCV, cross_validate and the like metadata routing must be on: call "
-                "sklearn.set_config(enable_metadata_routing=True) first, and give human_labels to "
-                "the search's fit or in cross_validate's params. Without routing, call the scorer "
-                "itself: scorer(estimator, X, y, human_labels=...)"
-            )
+            raise ValueError(_why_nobody_answered())
         function, better = find_metric(self.metric)
         if self.greater_is_better is not None:
             better = self.greater_is_better
@@ -89,6 +84,25 @@ class TeamScorer(BaseEstimator):
         return value if better else -value
 
 
+def _why_nobody_answered() -> str:
+    """What to do about human_labels that did not arrive.
+
+    The text also ends up in a warning, if scikit-learn turns the error into a score of NaN.
+    """
+    if get_config()["enable_metadata_routing"]:
+        return (
+            "human_labels did not reach the team's scorer: give them to the search's fit, or in "
+            "cross_validate's params; to the scorer itself as scorer(estimator, X, y, human_labels=...)"
+        )
+    return (
+        "metadata routing is off, so scikit-learn does not hand human_labels on to the team's scorer, "
+        "and no score of GridSearchCV, cross_validate and the like means anything. Call "
+        "sklearn.set_config(enable_metadata_routing=True) first, and give human_labels, without the "
+        "name of a step, to the search's fit or in cross_validate's params. Called by hand, the scorer "
+        "needs no routing: scorer(estimator, X, y, human_labels=...)"
+    )
+
+
 def make_team_scorer(
     metric: str | Metric = "error",
     *,
@@ -100,7 +114,9 @@ def make_team_scorer(
 
     It asks the estimator for `predict_assisted` with the human's answers, which reach it by
     scikit-learn's metadata routing under the name `human_labels`; it requests them itself. Routing
-    must be on (``sklearn.set_config(enable_metadata_routing=True)``), otherwise the scorer says so.
+    must be on (``sklearn.set_config(enable_metadata_routing=True)``), otherwise the scorer says so: by
+    an error, which scikit-learn's searches turn into a warning and a score of NaN unless they are made
+    with ``error_score="raise"``. A search whose scores are all NaN has chosen nothing.
     It works with a plain `~sklearn.pipeline.Pipeline` whose last step has `predict_assisted`, too.
 
     An estimator that is fitted on `human_scores` or `human_loss` needs `human_labels` for the score
