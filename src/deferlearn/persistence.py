@@ -28,6 +28,8 @@ TRUSTED = (
     "deferlearn.pipeline.AssistedPipeline",
     "deferlearn.policy.DeferralPolicy",
     "deferlearn.svc.AssistedSVC",
+    "deferlearn.tabular.encoder.TableEncoder",
+    "deferlearn.tabular.team.TabularTeam",
     "sklearn._loss.link.Interval",
     "sklearn._loss.link.LogitLink",
     "sklearn._loss.loss.HalfBinomialLoss",

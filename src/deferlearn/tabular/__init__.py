@@ -1,0 +1,25 @@
+"""From a table to decisions: columns as features, a team fitted on them, new cases routed.
+
+What the commands `deferlearn fit` and `deferlearn apply` do, for Python. It needs pyarrow, which
+``deferlearn[cli]`` brings.
+"""
+
+from deferlearn.tabular.cases import Cases, select_cases
+from deferlearn.tabular.encoder import TableEncoder
+from deferlearn.tabular.errors import TableError
+from deferlearn.tabular.files import TableFile, as_table, open_table, read_table
+from deferlearn.tabular.team import TabularTeam, fit_table, make_team
+
+__all__ = [
+    "Cases",
+    "TableEncoder",
+    "TableError",
+    "TableFile",
+    "TabularTeam",
+    "as_table",
+    "fit_table",
+    "make_team",
+    "open_table",
+    "read_table",
+    "select_cases",
+]
