@@ -97,6 +97,9 @@ def test_undefined_metrics_warn_and_are_zero(metric, label):
         (lambda: team_cost([1], [1], [True, True], human_time=1), r"shape \(2,\)"),
         (lambda: team_cost([1], [1], false_negative=-1), "false_negative is a price"),
         (lambda: team_cost([1], [1], false_positive=np.nan), "false_positive is a price"),
+        (lambda: team_cost([1], [1], false_positive=np.float64(-1)), r"got -1\.0$"),
+        (lambda: team_f1(["a", "b"], ["b", "a"], pos_label=np.str_("c")), "pos_label='c' is none"),
+        (lambda: make_team_scorer(top="no"), "top='no' must be True or False"),
         (lambda: make_team_scorer("kappa"), "metric='kappa' is not known; use 'error', 'f1'"),
     ],
 )

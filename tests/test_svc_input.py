@@ -10,6 +10,7 @@ from sklearn.svm import LinearSVC
 
 from deferlearn import AssistedSVC
 from deferlearn.datasets import make_linear
+from deferlearn.kernels import kernel_function
 from deferlearn.policy import DeferralPolicy
 
 X, Y = make_linear(30, random_state=0)
@@ -23,6 +24,10 @@ WRONG_PARAMETERS = [
     ("budget", "0.2", "budget='0.2'"),
     ("budget", None, "budget=None"),
     ("budget", np.nan, "budget=nan"),
+    ("budget", np.float64(1.5), r"budget=1\.5 "),
+    ("class_weight", {np.str_("x"): 1.0}, "class_weight has a price for 'x'"),
+    ("class_weight", {1: np.float64(-2.0)}, r"class_weight of 1 must be .* got -2\.0\."),
+    ("deferral_cost", np.float64(-1.0), r"deferral_cost=-1\.0 "),
     ("alpha", 0.0, "alpha=0.0"),
     ("alpha", "1", "alpha='1'"),
     ("kernel", "sigmoid", "kernel='sigmoid'"),
@@ -109,8 +114,13 @@ WRONG_HUMANS = [
     ({"human_loss": -np.ones(30)}, "not negative, got -1 at row 0"),
     ({"human_loss": np.full(30, np.inf)}, "finite"),
     ({"human_loss": np.ones((30, 2))}, "one number a sample"),
-    ({"human_loss": ["a"] * 30}, "numbers"),
-    ({"human_labels": np.where(np.arange(30) == 4, 9, Y)}, "9.*row 4"),
+    ({"human_loss": ["a"] * 30}, "human_loss must be numbers, got 'a', 'a'"),
+    ({"human_loss": ["1"] * 30}, "human_loss must be numbers, got '1'"),
+    ({"human_loss": np.array(["1"] * 30)}, "human_loss must be numbers, got '1'"),
+    ({"human_loss": np.ones(30) * 1j}, "human_loss must be numbers"),
+    ({"human_loss": lambda rows: rows}, "human_loss is a function.*give an array"),
+    ({"human_labels": lambda rows: Y[rows]}, "human_labels is a function.*predict_assisted"),
+    ({"human_labels": np.where(np.arange(30) == 4, 9, Y)}, "9 at row 4.* two classes -1, 1$"),
     ({"human_labels": ["yes"] * 30}, "yes"),
     ({"human_labels": [None] * 30}, "nobody read"),
     ({"human_scores": ["a"] * 30}, "numbers"),
@@ -190,6 +200,58 @@ def test_new_cases_are_checked():
         clf.defer_top(X, budget=1.1)
     with pytest.raises(ValueError, match="budget=31"):
         clf.defer_top(X, budget=31)
+
+
+def test_a_fractional_degree_needs_positive_bases():
+    assert (X @ X.T).min() < 0
+    with pytest.raises(ValueError, match=r"degree=2\.5 has no value.*negative.*whole degree"):
+        AssistedSVC(kernel="poly", degree=2.5).fit(X, Y)
+    Z = X / 20
+    by_hand = (0.5 * Z @ Z[:3].T + 5.0) ** 2.5
+    np.testing.assert_allclose(kernel_function("poly", 2.5, 0.5, 5.0)(Z, Z[:3]), by_hand)
+    for degree in (2, 2.0):  # a whole degree has a value everywhere
+        by_hand = (0.5 * X @ X.T - 1.0) ** 2
+        np.testing.assert_allclose(kernel_function("poly", degree, 0.5, -1.0)(X, X), by_hand)
+
+
+def test_a_team_without_its_human():
+    clf = AssistedSVC(cv=None, submodularity_ratio=0.5).fit(X, Y)
+    for call in (
+        lambda: clf.predict_assisted(X, None),
+        lambda: clf.predict_assisted(X, None, top=True),
+        lambda: clf.score_assisted(X, Y, None),
+    ):
+        with pytest.raises(ValueError, match=r"human_labels is None.*predict\(X\)"):
+            call()
+
+
+@pytest.mark.parametrize("top", ["no", 0, 1.0, None])
+def test_top_is_yes_or_no(top):
+    clf = AssistedSVC(cv=None, submodularity_ratio=0.5).fit(X, Y)
+    with pytest.raises(ValueError, match=f"top={top!r} must be True or False"):
+        clf.predict_assisted(X, Y, top=top)
+    with pytest.raises(ValueError, match=f"top={top!r} must be True or False"):
+        clf.score_assisted(X, Y, Y, top=top)
+    clf.predict_assisted(X, Y, top=np.True_)
+
+
+def test_messages_show_plain_labels():
+    words = np.where(Y == 1, "sick", "well")
+    human = words.astype(object)
+    human[3] = np.str_("ill")
+    with pytest.raises(ValueError, match=r"'ill' at row 3.* two classes 'sick', 'well'$"):
+        AssistedSVC().fit(X, words, human_labels=human)
+    human[3] = None
+    fast = AssistedSVC(cv=None, submodularity_ratio=0.5)
+    with (
+        pytest.warns(UserWarning, match=r"1 of 30 cases.*: 1 of class '(sick|well)'$"),
+        pytest.warns(UserWarning, match="equals y everywhere"),
+    ):
+        clf = fast.fit(X, words, human_labels=human)
+    with pytest.raises(ValueError, match=r"'ill' at row .* two classes \['sick', 'well'\]"):
+        clf.predict_assisted(X, np.full(30, "ill"), top=True)
+    with pytest.warns(UserWarning, match=r": 1 of class -?1$"):
+        fast.fit(X, Y, human_loss=[None] + [1.0] * 29)
 
 
 def test_a_classifier_without_scores_is_refused():

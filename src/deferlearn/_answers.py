@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from deferlearn.humans import loss_from_labels, loss_from_scores, majority_labels
-from deferlearn.humans._answers import as_array, check_answers, fill_gaps, find_missing
+from deferlearn.humans._answers import as_array, check_answers, find_missing, numbers_with_gaps
 from deferlearn.humans._averages import average_answers
 
 Array = NDArray[np.float64]
@@ -46,6 +46,11 @@ def losses_of(
     if not given:
         return np.zeros(len(signs))
     ((name, value),) = given.items()
+    if callable(value):
+        raise ValueError(
+            f"{name} is a function, but fit needs to know the human on every sample: give an array. "
+            "A function is for predict_assisted, which asks it about the deferred cases."
+        )
     table = as_array(value)
     _check_length(table, name, len(signs), "y has")
     if name == "human_loss":
@@ -56,7 +61,7 @@ def losses_of(
         loss, truth = loss_from_scores(table, y, human_bound), y
     else:
         truth = classes[(y + 1) // 2]
-        loss = loss_from_labels(table, truth, classes=(classes[0], classes[1]))
+        loss = loss_from_labels(table, truth, classes=classes)
     _warn_if_copied(table, truth, name)
     return loss
 
@@ -68,10 +73,7 @@ def _complete_losses(table: NDArray[Any], signs: Array, classes: NDArray[Any]) -
             f"human_loss must hold one number a sample, got the shape {table.shape}: average the "
             "readers' losses first, or give human_labels or human_scores."
         )
-    try:
-        loss = fill_gaps(table)
-    except (TypeError, ValueError):
-        raise ValueError(f"human_loss must hold numbers, got {table.dtype} entries.") from None
+    loss = numbers_with_gaps(table, "human_loss")
     read = ~np.isnan(loss)
     bad = np.flatnonzero(read & ~((loss >= 0) & (loss < np.inf)))
     if len(bad):
@@ -134,6 +136,11 @@ def team_labels(
 
     A function is asked once, for the positions of the deferred rows, and not at all if there are none.
     """
+    if human_labels is None:
+        raise ValueError(
+            "human_labels is None, and a team needs its human: give the answers to these cases, or a "
+            "function that is asked for those of the deferred ones. The machine alone is predict(X)."
+        )
     team = machine.copy()
     positions = np.flatnonzero(deferred)
     if callable(human_labels):

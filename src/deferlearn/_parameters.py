@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
 
+from deferlearn._checks import plain
 from deferlearn._select import SELECTIONS
 from deferlearn.objective.validation import is_number
 from deferlearn.selection.greedy import check_floor, check_open_unit, check_ratio, check_tol
@@ -20,7 +21,7 @@ def count_of(budget: Any, n: int, what: str = "samples") -> int:
     """How many of n a budget stands for: a fraction (float) or a number (int)."""
     if isinstance(budget, bool | np.bool_) or not isinstance(budget, Real):
         raise ValueError(
-            f"budget={budget!r} must be a fraction (float in [0, 1]) or a number of {what} (int)."
+            f"budget={plain(budget)!r} must be a fraction (float in [0, 1]) or a number of {what} (int)."
         )
     if isinstance(budget, Integral):
         if not 0 <= int(budget) <= n:
@@ -30,7 +31,9 @@ def count_of(budget: Any, n: int, what: str = "samples") -> int:
             )
         return int(budget)
     if not 0.0 <= float(budget) <= 1.0:
-        raise ValueError(f"budget={budget!r} is a fraction of the {what} and must be in [0, 1].")
+        raise ValueError(
+            f"budget={plain(budget)!r} is a fraction of the {what} and must be in [0, 1]."
+        )
     return int(np.floor(float(budget) * n + ROUNDING))
 
 
@@ -47,8 +50,8 @@ def check_parameters(estimator: Any) -> None:
         isinstance(e.budget, Integral) or not isinstance(e.budget, Real) or e.budget != 1.0
     ):
         raise ValueError(
-            f"budget={e.budget!r}: selection='unconstrained' knows no budget, so it must be 1.0; use "
-            "'distorted' or 'stochastic' to respect one."
+            f"budget={plain(e.budget)!r}: selection='unconstrained' knows no budget, so it must be 1.0; "
+            "use 'distorted' or 'stochastic' to respect one."
         )
     if not (isinstance(e.submodularity_ratio, str) and e.submodularity_ratio == "sweep"):
         if isinstance(e.submodularity_ratio, str):
@@ -61,12 +64,12 @@ def check_parameters(estimator: Any) -> None:
     check_tol(e.tol)
     check_floor(e.min_kept_per_class)
     if not is_number(e.deferral_cost) or e.deferral_cost < 0:
-        raise ValueError(f"deferral_cost={e.deferral_cost!r} must be a number, 0 or larger.")
+        raise ValueError(f"deferral_cost={plain(e.deferral_cost)!r} must be a number, 0 or larger.")
     if e.human_bound is not None and (not is_number(e.human_bound) or e.human_bound <= 0):
-        raise ValueError(f"human_bound={e.human_bound!r} must be a positive number or None.")
+        raise ValueError(f"human_bound={plain(e.human_bound)!r} must be a positive number or None.")
     check_folds(e.cv, e.n_jobs)
     if not isinstance(e.verbose, Integral | np.bool_) or e.verbose < 0:
-        raise ValueError(f"verbose={e.verbose!r} must be a whole number, 0 for silence.")
+        raise ValueError(f"verbose={plain(e.verbose)!r} must be a whole number, 0 for silence.")
 
 
 def _is_whole(value: Any) -> bool:
@@ -80,11 +83,11 @@ def check_folds(cv: Any, n_jobs: Any) -> None:
     folds = cv >= 2 if _is_whole(cv) else splitter and not isinstance(cv, str | bool)
     if cv is not None and not folds:
         raise ValueError(
-            f"cv={cv!r} must be a number of folds (at least 2), a splitter such as KFold, or None: "
+            f"cv={plain(cv)!r} must be a number of folds (at least 2), a splitter such as KFold, or None: "
             "then the threshold is taken from the training samples."
         )
     if n_jobs is not None and (not _is_whole(n_jobs) or n_jobs == 0):
-        raise ValueError(f"n_jobs={n_jobs!r} must be a whole number other than 0, or None.")
+        raise ValueError(f"n_jobs={plain(n_jobs)!r} must be a whole number other than 0, or None.")
 
 
 def prices_of(class_weight: Any, y: Any, signs: Any, classes: Any) -> Any:
@@ -100,13 +103,14 @@ def prices_of(class_weight: Any, y: Any, signs: Any, classes: Any) -> Any:
         unknown = [label for label in class_weight if label not in set(classes.tolist())]
         if unknown:
             raise ValueError(
-                f"class_weight has a price for {unknown[0]!r}, which is none of the classes "
+                f"class_weight has a price for {plain(unknown[0])!r}, which is none of the classes "
                 f"{classes.tolist()}."
             )
         for label, price in class_weight.items():
             if not is_number(price) or price <= 0:
                 raise ValueError(
-                    f"class_weight of {label!r} must be a positive number, got {price!r}."
+                    f"class_weight of {plain(label)!r} must be a positive number, got "
+                    f"{plain(price)!r}."
                 )
         return np.array([float(class_weight.get(c, 1.0)) for c in classes.tolist()])[codes]
     return compute_class_weight("balanced", classes=classes, y=y)[codes]

@@ -10,6 +10,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from deferlearn._answers import Answers, check_truth, team_labels
+from deferlearn._checks import check_flag
 from deferlearn._parameters import count_of
 from deferlearn._threshold import first_of
 
@@ -166,7 +167,7 @@ class TeamMixin:
         -------
         labels : ndarray of shape (n_samples,)
         """
-        deferred = self.defer_top(X) if top else self.defer(X)
+        deferred = self.defer_top(X) if check_flag("top", top) else self.defer(X)
         return team_labels(self.predict(X), deferred, human_labels, self.classes_)
 
     def score_assisted(

@@ -223,6 +223,17 @@ def _rbf(A: Any, B: Any, gamma: float) -> Array:
     return np.asarray(np.exp(-gamma * cdist(A, B, "sqeuclidean")))
 
 
+def _poly(A: Any, B: Any, degree: float, gamma: float, coef0: float) -> Array:
+    if degree != int(degree):
+        inner = polynomial_kernel(A, B, degree=1, gamma=gamma, coef0=coef0)
+        if inner.min(initial=0.0) < 0:
+            raise ValueError(
+                f"kernel='poly' with degree={degree:g} has no value where gamma <x, x'> + coef0 is "
+                f"negative, here {inner.min():g}: take a whole degree."
+            )
+    return np.asarray(polynomial_kernel(A, B, degree=degree, gamma=gamma, coef0=coef0))
+
+
 def _evaluate(kernel: Callable[[Any, Any], Any], A: Any, B: Any) -> Array:
     K = np.asarray(kernel(A, B), dtype=np.float64)
     if K.shape != (A.shape[0], B.shape[0]):
@@ -252,7 +263,7 @@ def kernel_function(
     if callable(kernel):
         return partial(_evaluate, kernel)
     if kernel == "poly":
-        return partial(polynomial_kernel, degree=degree, gamma=gamma, coef0=coef0)
+        return partial(_poly, degree=degree, gamma=gamma, coef0=coef0)
     if kernel == "rbf":
         return partial(_rbf, gamma=gamma)
     raise ValueError(

@@ -67,6 +67,18 @@ def test_tuples(load):
         load(return_X_y=True, return_X_y_human=True)
 
 
+@pytest.mark.parametrize("word", ["no", 0, None])
+def test_flags_are_yes_or_no(load, word):
+    flags = [
+        name for name, p in inspect.signature(load).parameters.items() if p.annotation == "bool"
+    ]
+    assert flags[-3:] == ["return_X_y", "return_X_y_human", "as_frame"]
+    assert (load is datasets.load_lidc) == ("drop_undecided" in flags)
+    for name in flags:
+        with pytest.raises(ValueError, match=f"{name}={word!r} must be True or False"):
+            load(**{name: word})
+
+
 def test_frames(load):
     pd = pytest.importorskip("pandas")
     bunch, framed = load(), load(as_frame=True)

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
+from deferlearn._checks import check_flag
+
 
 def deliver(bunch: Bunch, *, return_X_y: bool, return_X_y_human: bool, as_frame: bool) -> Any:
     """Hand over a data set as its caller asked: all of it, or a part; as arrays or with pandas.
@@ -29,6 +31,9 @@ def deliver(bunch: Bunch, *, return_X_y: bool, return_X_y_human: bool, as_frame:
     bunch : Bunch
         Or one of the two tuples.
     """
+    flags = {"return_X_y": return_X_y, "return_X_y_human": return_X_y_human, "as_frame": as_frame}
+    for name, value in flags.items():
+        check_flag(name, value)
     if return_X_y and return_X_y_human:
         raise ValueError("return_X_y and return_X_y_human exclude each other: set one of them")
     bunch.frame = None

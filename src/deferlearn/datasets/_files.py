@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 from deferlearn._atomic import write_atomically
+from deferlearn._checks import check_flag
 
 DATA_VARIABLE = "DEFERLEARN_DATA"
 
@@ -73,6 +74,7 @@ def read_verified(file: RemoteFile, folder: Path, *, download_if_missing: bool) 
     The bytes that are returned are those that were checked, so a file that changes in between
     does no harm. A failed download leaves nothing behind, not even the folder.
     """
+    check_flag("download_if_missing", download_if_missing)
     path = folder / file.name
     try:
         content = path.read_bytes()

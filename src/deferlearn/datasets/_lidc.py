@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
+from deferlearn._checks import check_flag, plain
 from deferlearn.datasets._bunch import deliver
 from deferlearn.humans import loss_from_scores
 
@@ -101,9 +102,10 @@ def load_lidc(
     ((469, 15), array([ 1,  1, -1,  1, -1]))
     """
     if isinstance(reader, bool | float) or reader not in range(READERS):
-        raise ValueError(f"reader must be 0, 1, 2 or 3, got {reader!r}")
+        raise ValueError(f"reader must be 0, 1, 2 or 3, got {plain(reader)!r}")
     if labels not in ("majority", "decided"):
         raise ValueError(f"labels must be 'majority' or 'decided', got {labels!r}")
+    check_flag("drop_undecided", drop_undecided)
     table = _table()
     others = [k for k in range(READERS) if k != reader]
     ratings = table["malignancy"].astype(np.int64)

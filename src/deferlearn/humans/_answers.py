@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deferlearn._checks import plain
+
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Signs = NDArray[np.int64]
@@ -47,6 +49,15 @@ def fill_gaps(values: Labels) -> Floats:
     present = ~find_missing(values)
     filled[present] = values[present].astype(np.float64)
     return filled
+
+
+def numbers_with_gaps(values: Labels, name: str) -> Floats:
+    """The same of values as they were given; words that look like numbers are refused."""
+    given = values[~find_missing(values)]
+    kind = values.dtype.kind
+    if kind not in NUMERIC and (kind != "O" or not are_numbers(given)):
+        raise ValueError(f"{name} must be numbers, got {shown(as_objects(given).tolist())}")
+    return fill_gaps(values)
 
 
 def find_missing(values: Labels) -> Bools:
@@ -91,7 +102,7 @@ def check_classes(classes: Any) -> tuple[Any, Any]:
     """Two different labels, the negative one first."""
     if isinstance(classes, np.ndarray):
         classes = classes.tolist()
-    pair = [classes] if isinstance(classes, str) else list(classes)
+    pair = [classes] if isinstance(classes, str) else [plain(label) for label in classes]
     if len(pair) != 2 or is_missing(pair[0]) or is_missing(pair[1]) or pair[0] == pair[1]:
         raise ValueError(f"classes must be two different labels (negative, positive), got {pair!r}")
     return pair[0], pair[1]
@@ -107,11 +118,6 @@ def distinct(values: Labels) -> list[Any]:
             f"the labels {shown(found)} are of different kinds and have no order: "
             "use labels of one type"
         ) from None
-
-
-def plain(value: Any) -> Any:
-    """The value as Python has it, for a message: 1 and 'sick' instead of np.int64(1), np.str_('sick')."""
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def shown(labels: Sequence[Any]) -> str:
@@ -154,8 +160,7 @@ def match(array: Labels, classes: tuple[Any, Any], name: str) -> Bools:
     stray = ~(is_negative | is_positive)
     if stray.any():
         where = np.argwhere(stray)[0]
-        entry = array[tuple(where)]
-        entry = entry.item() if isinstance(entry, np.generic) else entry
+        entry = plain(array[tuple(where)])
         hint = WORD_HINT if entry in WORDS_FOR_MISSING else ""
         raise ValueError(
             f"{name} holds {entry!r} at row {where[0]}, which is neither of the two classes "

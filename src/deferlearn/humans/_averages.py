@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deferlearn._checks import plain
 from deferlearn.humans._answers import Bools, Floats, Signs
 
 # Pseudo-answers that "auto" uses for a class where nobody's answers tell how much cases differ.
@@ -23,7 +24,9 @@ def check_shrinkage(shrinkage: Any) -> float | None:
         strength = float(shrinkage)  # type: ignore[arg-type]
         if 0.0 <= strength < np.inf:
             return strength
-    raise ValueError(f"shrinkage must be a number >= 0 (0: none) or 'auto', got {shrinkage!r}")
+    raise ValueError(
+        f"shrinkage must be a number >= 0 (0: none) or 'auto', got {plain(shrinkage)!r}"
+    )
 
 
 def average_answers(
@@ -88,7 +91,7 @@ def _warn_of_unread(unread: NDArray[np.bool_], signs: Signs, classes: tuple[Any,
         members = signs == sign
         if (unread & members).any():
             whole = " (all of it: the average of the other class)" if unread[members].all() else ""
-            parts.append(f"{(unread & members).sum()} of class {label!r}{whole}")
+            parts.append(f"{(unread & members).sum()} of class {plain(label)!r}{whole}")
     warnings.warn(
         f"{unread.sum()} of {len(unread)} cases were read by nobody and get the average loss of "
         f"their class: {', '.join(parts)}",

@@ -7,18 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deferlearn._checks import plain
 from deferlearn.humans._answers import (
     Floats,
     Labels,
-    are_numbers,
     as_array,
     as_objects,
     check_answers,
     encode_labels,
-    fill_gaps,
     find_missing,
     match,
-    shown,
+    numbers_with_gaps,
 )
 from deferlearn.humans._averages import average_answers
 
@@ -209,10 +208,7 @@ def majority_labels(answers: ArrayLike, *, default: ArrayLike | None = None) -> 
 def _check_scores(scores: Any, n_samples: int | None = None) -> Floats:
     """Scores with two axes, NaN where an answer is missing."""
     table = check_answers(scores, "scores", n_samples)
-    given = table[~find_missing(table)]
-    if table.dtype.kind not in "biufO" or (table.dtype.kind == "O" and not are_numbers(given)):
-        raise ValueError(f"scores must be numbers, got {shown(as_objects(given).tolist())}")
-    numbers = fill_gaps(table)
+    numbers = numbers_with_gaps(table, "scores")
     infinite = np.isinf(numbers)
     if infinite.any():
         raise ValueError(f"scores must be finite, row {np.argwhere(infinite)[0, 0]} is not")
@@ -221,7 +217,9 @@ def _check_scores(scores: Any, n_samples: int | None = None) -> Floats:
 
 def _check_bound(scores: Floats, human_bound: float) -> None:
     if not human_bound > 0:
-        raise ValueError(f"human_bound must be a positive number or None, got {human_bound!r}")
+        raise ValueError(
+            f"human_bound must be a positive number or None, got {plain(human_bound)!r}"
+        )
     largest = np.abs(scores).max(initial=0.0)
     if largest > human_bound:
         raise ValueError(

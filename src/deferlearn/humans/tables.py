@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deferlearn._checks import plain
 from deferlearn.humans._answers import (
     Bools,
     Floats,
@@ -173,7 +174,7 @@ def _read(
     if strangers:
         raise ValueError(
             f"the table has answers to {len(strangers)} cases that are not among those of y, such "
-            f"as {strangers[0]!r}: leave them out, or name the rows of y by cases="
+            f"as {plain(strangers[0])!r}: leave them out, or name the rows of y by cases="
         )
     rows = np.array([position[name] for name in called], dtype=np.intp)[given]
     readers = [] if reader is None else as_objects(columns[reader])[given].tolist()
@@ -214,7 +215,7 @@ def _refuse_repeats(rows: NDArray[np.intp], readers: list[Any], names: Labels) -
     for pair in zip(rows.tolist(), readers, strict=True):
         if pair in seen:
             raise ValueError(
-                f"reader {pair[1]!r} answered case {names.tolist()[pair[0]]!r} more than once: keep "
+                f"reader {plain(pair[1])!r} answered case {plain(names[pair[0]])!r} more than once: keep "
                 "one answer, or give each reading a reader's name of its own"
             )
         seen.add(pair)

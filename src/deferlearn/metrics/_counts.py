@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
-from deferlearn.humans._answers import are_numbers, plain
+from deferlearn._checks import plain
+from deferlearn.humans._answers import are_numbers
 
 
 def check_pair(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -78,7 +79,9 @@ def ratio(part: int, whole: int, name: str, what: str, zero_division: str | floa
         return part / whole
     if isinstance(zero_division, str):
         if zero_division != "warn":
-            raise ValueError(f"zero_division must be 'warn' or a number, got {zero_division!r}")
+            raise ValueError(
+                f"zero_division must be 'warn' or a number, got {plain(zero_division)!r}"
+            )
         warnings.warn(
             f"{name} is undefined without {what} and set to 0; zero_division= chooses another value",
             UndefinedMetricWarning,

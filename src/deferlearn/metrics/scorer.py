@@ -10,6 +10,7 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
+from deferlearn._checks import check_flag
 from deferlearn.metrics.evaluation import Metric, evaluate_team, find_member, find_metric
 
 
@@ -159,6 +160,7 @@ def make_team_scorer(
     >>> make_team_scorer("cost", human_time=0.1)(Coin(), X, y, human_labels=human)
     -0.55
     """
+    check_flag("top", top)
     function, _ = find_metric(metric)
     known = inspect.signature(function).parameters
     takes_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in known.values())

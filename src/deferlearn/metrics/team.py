@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deferlearn.humans._answers import plain
+from deferlearn._checks import plain
 from deferlearn.metrics._counts import check_deferred, check_pair, count, ratio
 
 

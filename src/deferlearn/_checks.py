@@ -1,0 +1,19 @@
+"""Small things that checks of input share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def plain(value: Any) -> Any:
+    """The value as Python has it, for a message: 1 and 'sick' instead of np.int64(1), np.str_('sick')."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def check_flag(name: str, value: Any) -> bool:
+    """Yes or no; words and numbers are refused, since "no" counts as true in Python."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name}={plain(value)!r} must be True or False.")
+    return bool(value)
