@@ -18,6 +18,7 @@ from deferlearn.selection import (
     distorted_greedy,
     stochastic_distorted_greedy,
     submodularity_sweep,
+    unconstrained_distorted_greedy,
 )
 
 
@@ -28,6 +29,11 @@ def _objective(offset: bool = False, alpha: float = 1.0) -> SVMObjective:
 
 
 LOSS = np.linspace(0.0, 0.4, 12)
+
+
+def _unconstrained(objective: Any, loss: Any, n: int, ratio: float, **options: Any) -> Any:
+    """With the arguments of the others, as a sweep calls them."""
+    return unconstrained_distorted_greedy(objective, loss, ratio, **options)
 
 
 def _result(objective: SVMObjective, **changes: Any) -> SimpleNamespace:
@@ -162,6 +168,41 @@ def test_unconstrained_needs_an_svm_without_offset() -> None:
         assert report.guaranteed is not offset
         assert report.in_expectation
     assert "No positive bound" in report.summary()
+
+
+@pytest.mark.parametrize(
+    "algorithm", [stochastic_distorted_greedy, _unconstrained], ids=lambda f: f.__name__
+)
+@pytest.mark.parametrize("floor", [0, 1])
+def test_a_sweep_over_random_runs_holds_in_expectation(algorithm: Any, floor: int) -> None:
+    objective = _objective()
+    bound = submodularity_bound(objective, 12).best
+    result = submodularity_sweep(
+        objective,
+        LOSS,
+        12,
+        delta=0.05,
+        lower_bound=bound,
+        algorithm=algorithm,
+        random_state=0,
+        min_kept_per_class=floor,
+    )
+    assert result.algorithm == "sweep"
+    assert min(member.submodularity_ratio for member in result.members) <= bound
+    report = certificate(objective, result, LOSS)
+    assert report.in_expectation
+    # Other random choices than those that were made could have met the floor.
+    assert report.guaranteed is (floor == 0)
+    assert ("Guarantee: on average" in report.summary()) is report.guaranteed
+
+
+def test_a_sweep_over_an_algorithm_without_a_theorem_claims_nothing() -> None:
+    objective = _objective()
+    members = [_result(objective, algorithm="magic")]
+    result = _result(objective, algorithm="sweep", delta=0.1, members=members)
+    report = certificate(objective, result, LOSS)
+    assert not report.guaranteed
+    assert "No theorem is known for algorithm 'magic'" in report.reason
 
 
 @pytest.mark.parametrize(

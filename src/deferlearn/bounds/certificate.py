@@ -236,8 +236,9 @@ class _Claim:
 def _claim(result: Any, bound: SubmodularityBound, n: int, view: View) -> _Claim:
     """Whether a theorem applies to the run, with which numbers, and why."""
     algorithm = result.algorithm
-    if algorithm not in ("distorted", "stochastic", "unconstrained", "sweep"):
-        return _Claim(f"No theorem is known for algorithm {algorithm!r}.")
+    for run in (result, *_get(result, "members", [])):
+        if run.algorithm not in ("distorted", "stochastic", "unconstrained", "sweep"):
+            return _Claim(f"No theorem is known for algorithm {run.algorithm!r}.")
     if _get(result, "interrupted", False):
         return _Claim(
             "The run was interrupted, so no theorem applies to it; how far it can be from the best is "
@@ -289,7 +290,11 @@ def _claim(result: Any, bound: SubmodularityBound, n: int, view: View) -> _Claim
 
 def _in_expectation(result: Any) -> bool:
     """Whether the run made random choices (a sweep does if its members do)."""
-    return result.algorithm in ("stochastic", "unconstrained") or bool(_get(result, "epsilon", 0.0))
+    return (
+        result.algorithm in ("stochastic", "unconstrained")
+        or bool(_get(result, "epsilon", 0.0))
+        or any(_in_expectation(member) for member in _get(result, "members", []))
+    )
 
 
 def _floor_was_idle(run: Any, floor: int, n: int, view: View, random: bool) -> bool:
