@@ -5,6 +5,9 @@ from __future__ import annotations
 import typer
 
 from deferlearn import __version__
+from deferlearn.cli import apply as _apply
+from deferlearn.cli import fit as _fit
+from deferlearn.cli import labelstudio as _labelstudio
 from deferlearn.cli.demo import demo
 from deferlearn.cli.reproduce import reproduce
 
@@ -14,6 +17,9 @@ app = typer.Typer(
     add_completion=False,
 )
 app.command()(demo)
+app.command(epilog=_fit.EXAMPLES)(_fit.fit)
+app.command(epilog=_apply.EXAMPLES)(_apply.apply)
+app.command(_labelstudio.NAME, epilog=_labelstudio.EXAMPLES)(_labelstudio.import_answers)
 app.command()(reproduce)
 
 

@@ -8,10 +8,13 @@ from deferlearn.tabular.cases import Cases, select_cases
 from deferlearn.tabular.encoder import TableEncoder
 from deferlearn.tabular.errors import TableError
 from deferlearn.tabular.files import TableFile, as_table, open_table, read_table
+from deferlearn.tabular.labelstudio import read_label_studio
+from deferlearn.tabular.routing import Router
 from deferlearn.tabular.team import TabularTeam, fit_table, make_team
 
 __all__ = [
     "Cases",
+    "Router",
     "TableEncoder",
     "TableError",
     "TableFile",
@@ -20,6 +23,7 @@ __all__ = [
     "fit_table",
     "make_team",
     "open_table",
+    "read_label_studio",
     "read_table",
     "select_cases",
 ]

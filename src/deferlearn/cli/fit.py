@@ -1,0 +1,296 @@
+"""`deferlearn fit`: from a table of cases, their truth and human answers to a model file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from deferlearn.cli._errors import noted, reported
+from deferlearn.cli._tables import (
+    MAX_SEED,
+    AsJson,
+    Decimal,
+    Delimiter,
+    Encoding,
+    check_paths,
+    facts,
+    grid,
+    parse_budget,
+    require_arrow,
+    show,
+    status,
+)
+
+if TYPE_CHECKING:
+    from deferlearn.tabular import Cases, TableFile
+
+NAME = "fit"
+EXAMPLES = """Examples:
+
+deferlearn fit cases.csv --label diagnosis --human reader_1 --human reader_2 --out model.skops
+
+deferlearn fit cases.csv --label diagnosis --answers answers.csv --case id --reader who --answer said
+--budget 10% --group patient --out model.skops
+
+deferlearn fit cases.csv --label diagnosis --id id --label-studio export.json --out model.skops
+"""
+
+
+def fit(
+    cases: Annotated[
+        Path, typer.Argument(help="CSV or parquet file, one row a case.", show_default=False)
+    ],
+    label: Annotated[
+        str, typer.Option(help="Column of the truth, two classes.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Option(help="File for the model.", show_default=False)],
+    human: Annotated[
+        list[str] | None,
+        typer.Option(help="Column of a reader's answers; may be repeated.", show_default=False),
+    ] = None,
+    answers: Annotated[
+        Path | None,
+        typer.Option(help="Long table of answers, one row an answer.", show_default=False),
+    ] = None,
+    case: Annotated[str, typer.Option(help="Column of that table that names the case.")] = "case",
+    reader: Annotated[
+        str, typer.Option(help="Column of that table that names the reader.")
+    ] = "reader",
+    answer: Annotated[
+        str, typer.Option(help="Column of that table that holds the answer.")
+    ] = "answer",
+    label_studio: Annotated[
+        Path | None,
+        typer.Option(help="Answers as Label Studio exports them (JSON).", show_default=False),
+    ] = None,
+    identifier: Annotated[
+        str | None,
+        typer.Option(
+            "--id",
+            help="Column of the cases that names them; it is no feature. Default: that of --case.",
+            show_default=False,
+        ),
+    ] = None,
+    group: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of what belongs together, such as a patient; it is no feature.",
+            show_default=False,
+        ),
+    ] = None,
+    budget: Annotated[
+        str,
+        typer.Option(
+            help="The most that humans may take: a share (0.2, 20%) or a whole number of cases."
+        ),
+    ] = "0.2",
+    alpha: Annotated[
+        float | None,
+        typer.Option(help="Regularisation; given, nothing is tuned.", show_default=False),
+    ] = None,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(help="Column to leave out; may be repeated.", show_default=False),
+    ] = None,
+    category: Annotated[
+        list[str] | None,
+        typer.Option(help="Column to take as categories, whatever it holds.", show_default=False),
+    ] = None,
+    number: Annotated[
+        list[str] | None,
+        typer.Option(help="Column to take as numbers, whatever it is named.", show_default=False),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of all that is random.")] = 0,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="How many fits at a time.", show_default=False)
+    ] = None,
+    evaluate: Annotated[
+        bool,
+        typer.Option(help="Estimate errors on unseen cases, where there are at most 1000 cases."),
+    ] = True,
+    delimiter: Delimiter = None,
+    decimal: Decimal = ".",
+    encoding: Encoding = "utf8",
+    as_json: AsJson = False,
+) -> None:
+    """Learn from a table which cases humans should take, and a machine for the others.
+
+    Columns that are not named here become features: numbers, categories and yes/no, gaps allowed. What is
+    left out (identifiers, dates, free text, constants) is listed with the reason. Without answers, humans
+    are taken to be always right. The model file is written whole or not at all, and an existing one is
+    replaced.
+    """
+    require_arrow(NAME)
+    with reported(NAME):
+        share = parse_budget(budget)
+        inputs = [path for path in (cases, answers, label_studio) if path is not None]
+        check_paths([out], inputs)
+        options = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding}
+        identifier = identifier or (case if answers is not None else None)
+        chosen, files = _read(
+            cases,
+            label,
+            human or [],
+            answers,
+            (case, reader, answer),
+            label_studio,
+            identifier,
+            group,
+            drop or [],
+            options,
+        )
+        card = _fit(
+            chosen,
+            out,
+            {"label": label, "identifier": identifier, "group": group, "files": files},
+            evaluate,
+            budget=share,
+            alpha=alpha,
+            seed=seed,
+            number=number or [],
+            category=category or [],
+            drop=drop or [],
+            n_jobs=jobs,
+        )
+    if as_json:
+        typer.echo(json.dumps({"model": str(out), **card}, indent=2, allow_nan=False))
+    else:
+        _print(card, out)
+
+
+def _read(
+    path: Path,
+    label: str,
+    humans: list[str],
+    answers: Path | None,
+    columns: tuple[str, str, str],
+    export: Path | None,
+    identifier: str | None,
+    group: str | None,
+    drop: list[str],
+    options: dict[str, Any],
+) -> tuple[Cases, dict[str, Any]]:
+    """The cases, and where they come from."""
+    from deferlearn.tabular import TableError, open_table, read_label_studio, select_cases
+    from deferlearn.tabular.cells import with_points
+
+    file = open_table(path, **options)
+    file.require([label], "named by --label")
+    file.require(humans, "named by --human")
+    file.require([identifier] if identifier else [], "which names the cases (--id)")
+    file.require([group] if group else [], "named by --group")
+    file.require(drop, "named by --drop")
+    if answers is not None and export is not None:
+        raise TableError("give --answers or --label-studio, not both")
+    table = file.read()
+    sources = {"cases": _source(file, table.num_rows)}
+    long = None
+    if answers is not None:
+        opened = open_table(answers, **options)
+        opened.require(list(columns), "named by --case, --reader and --answer")
+        long = opened.read().select(list(columns)).rename_columns(["case", "reader", "answer"])
+        sources["answers"] = _source(opened, long.num_rows)
+    if export is not None:
+        if identifier is None:
+            raise TableError("--label-studio needs --id, the column that names the cases")
+        long = read_label_studio(export)
+        sources["answers"] = {"name": export.name, "rows": len(long["case"])}
+    chosen = select_cases(
+        table, label, humans=humans, answers=long, identifier=identifier, group=group
+    )
+    if file.decimal == ",":
+        used = [name for name in chosen.features.column_names if name not in drop]
+        features = with_points(chosen.features, used)
+        chosen = type(chosen)(**{**vars(chosen), "features": features})
+    return chosen, sources
+
+
+def _source(file: TableFile, rows: int) -> dict[str, Any]:
+    return {"name": file.path.name, "rows": rows, "sha256": file.sha256()}
+
+
+def _fit(
+    cases: Cases, out: Path, origin: dict[str, Any], evaluate: bool, **options: Any
+) -> dict[str, Any]:
+    """Fit, judge and store; the model's card."""
+    import deferlearn
+    from deferlearn.tabular import TableError, fit_table
+    from deferlearn.tabular.evaluation import cross_validated_errors
+
+    with noted() as notes:
+        with status(f"Fitting machine and policy on {len(cases)} cases"):
+            try:
+                model = fit_table(cases, **options)
+            except TableError:
+                raise
+            except ValueError as error:  # what scikit-learn's rules make of unusable input
+                raise TableError(str(error)) from error
+        if not evaluate:
+            errors = None
+        else:
+            with status("Judging them on cases left out"):
+                errors = cross_validated_errors(model, cases, options["seed"])
+    if cases.answers is None:
+        notes.append("No answers are given, so humans are taken to be always right.")
+    model.card_.update(origin, errors=errors, notes=notes)
+    with status(f"Storing the model in {out}"):
+        deferlearn.save(model, out)
+    return dict(model.card_)
+
+
+def _print(card: dict[str, Any], out: Path) -> None:
+    console = Console()
+    source = card["files"]["cases"]
+    rows = f"{card['rows']}"
+    if card["rows_without_label"]:
+        rows += f", and {card['rows_without_label']} without a label, left out"
+    kinds = ", ".join(f"{name} ({kind})" for name, kind in card["columns"].items())
+    console.print(
+        facts(
+            "Model",
+            [
+                ("cases", f"{rows} ({source['name']}, sha256 {source['sha256'][:12]})"),
+                ("classes", ", ".join(f"{k}: {v}" for k, v in card["class_counts"].items())),
+                ("columns used", f"{kinds}; {len(card['features'])} features"),
+                *((f"left out: {name}", why) for name, why in card["dropped"].items()),
+                *([("groups", card["groups"])] if card["groups"] else []),
+                ("budget", _budget(card["budget"])),
+                ("deferred in training", f"{card['deferral_rate']:.1%}"),
+                ("alpha", f"{card['alpha']:g}"),
+                ("seed", card["seed"]),
+            ],
+        )
+    )
+    if card["readers"]:
+        console.print(
+            grid(
+                "Readers",
+                ["reader", "answers", "error"],
+                [(r["reader"], r["answers"], f"{r['error']:.3f}") for r in card["readers"]],
+            )
+        )
+    if card["errors"]:
+        _print_errors(console, card["errors"])
+    show(console, card["notes"])
+    console.print(f"Model: {out}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _print_errors(console: Console, errors: dict[str, Any]) -> None:
+    console.print(
+        grid(
+            f"On {errors['team']['cases']} cases left out in turn (5 parts)",
+            ["who", "error", "95% interval"],
+            [
+                (who, f"{e['error']:.3f}", f"{e['lower']:.3f} to {e['upper']:.3f}")
+                for who, e in errors.items()
+            ],
+        )
+    )
+
+
+def _budget(budget: float | int) -> str:
+    return f"{budget} cases" if isinstance(budget, int) else f"{budget:.1%} of the cases"

@@ -1,0 +1,64 @@
+"""`deferlearn import-answers`: answers from Label Studio's export as a long table."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from deferlearn.cli._errors import reported
+from deferlearn.cli._tables import AsJson, check_paths, grid, require_arrow
+
+NAME = "import-answers"
+EXAMPLES = """Examples:
+
+deferlearn import-answers export.json --out answers.csv
+
+deferlearn fit cases.csv --label diagnosis --answers answers.csv --id id --out model.skops
+"""
+
+
+def import_answers(
+    export: Annotated[
+        Path, typer.Argument(help="Label Studio's export, format JSON.", show_default=False)
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(help="File for the answers: .parquet, or else CSV.", show_default=False),
+    ],
+    case: Annotated[
+        str, typer.Option(help="Entry of each task's data that names the case.")
+    ] = "id",
+    question: Annotated[
+        str, typer.Option(help="Name of the choices in the labelling setup.")
+    ] = "answer",
+    as_json: AsJson = False,
+) -> None:
+    """Turn annotations of Label Studio into a table with the columns case, reader and answer.
+
+    `deferlearn fit --answers` takes it. The truth of these cases must come from elsewhere: answers tell
+    what humans say, not whether they are right.
+    """
+    require_arrow(NAME)
+    with reported(NAME):
+        from deferlearn.tabular import as_table, read_label_studio
+        from deferlearn.tabular.writing import StagedFiles, table_writer
+
+        check_paths([out], [export])
+        answers = read_label_studio(export, case=case, question=question)
+        with StagedFiles() as files:
+            writer = table_writer(out, files.open(out))
+            writer.write(as_table(answers))
+            writer.close()
+    counts = Counter(answers["reader"])
+    if as_json:
+        told = {"answers": len(answers["case"]), "readers": dict(counts), "out": str(out)}
+        typer.echo(json.dumps(told, indent=2))
+        return
+    console = Console()
+    console.print(grid("Answers", ["reader", "answers"], counts.items()))
+    console.print(f"Answers: {out}", highlight=False, markup=False, soft_wrap=True)
