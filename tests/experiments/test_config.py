@@ -1,8 +1,12 @@
 """Settings: what is wrong is refused in words, before anything is computed."""
 
+import numpy as np
 import pytest
 
 from deferlearn.experiments import Config, load_config
+from deferlearn.objective import SVMObjective
+from deferlearn.selection import submodularity_sweep
+from deferlearn.selection.sweep import SMALLEST_STEP
 
 
 @pytest.mark.parametrize(
@@ -10,16 +14,26 @@ from deferlearn.experiments import Config, load_config
     [
         ({"splits": 0}, "splits = 0"),
         ({"splits": 2.5}, "splits = 2.5"),
-        ({"splitz": 3}, "splitz = 3: Extra inputs"),
-        ({"budgets": ()}, "budgets"),
-        ({"budgets": (0.1, 1.2)}, "budgets.1 = 1.2"),
+        ({"splits": True}, "splits = True: must be a valid integer"),
+        ({"splits": "30"}, "splits = '30': must be a valid integer"),
+        ({"splitz": 3}, "splitz = 3: no such setting; there are protocol, splits, seed"),
+        ({"budgets": ()}, r"budgets = \(\): must have at least 1 item"),
+        ({"budgets": 0.3}, "budgets = 0.3: must be a list"),
+        ({"budgets": (0.1, 1.2)}, r"^budgets\[1\] = 1.2: must be less than 1$"),
+        ({"budgets": ("a",)}, r"^budgets\[0\] = 'a': must be a valid number$"),
+        ({"spreads": [k / 10 for k in range(7)]}, "must have at most 6 items, not 7"),
+        ({"delta": 1e-5}, "delta = 1e-05: must be greater than or equal to 0.001"),
         ({"budgets": (0.2, 0.1)}, r"budgets must rise: \[0.2, 0.1\]"),
         ({"budgets": (0.1, 0.1)}, "budgets has a value twice"),
-        ({"datasets": ("messidor", "moon")}, "datasets.1 = 'moon'"),
-        ({"alphas": (0.0,)}, "alphas.0 = 0.0"),
-        ({"alphas": (float("nan"),)}, "alphas.0 = nan"),
-        ({"submodularity_ratio": "guess"}, "'guess'"),
-        ({"submodularity_ratio": 0.0}, "0.0"),
+        (
+            {"datasets": ("messidor", "moon")},
+            r"^datasets\[1\] = 'moon': must be 'messidor', 'stare' or 'aptos'$",
+        ),
+        ({"alphas": (0.0,)}, r"alphas\[0\] = 0.0"),
+        ({"alphas": (float("nan"),)}, r"alphas\[0\] = nan: must be a finite number"),
+        ({"submodularity_ratio": "guess"}, "= 'guess': must be 'sweep' or a valid number"),
+        ({"submodularity_ratio": 0.0}, "= 0.0: must be 'sweep' or greater than 0"),
+        ({"seed": -3, "folds": 1}, "seed = -3: .*; folds = 1: "),
         ({"protocol": "mine"}, "protocol = 'mine'"),
         ({"protocol": "published", "splits": 5}, "one split, got splits=5"),
         ({"seed": -1}, "seed = -1"),
@@ -41,6 +55,19 @@ def test_presets():
     assert Config().spreads == (0.2, 0.4, 0.6, 0.8)
 
 
+def test_numbers_of_numpy():
+    assert Config.preset(splits=np.int64(4), spreads=np.array([0.5])).spreads == (0.5,)
+
+
+def test_what_is_refused_here_is_refused_by_the_sweep():
+    """The least step is the sweep's own, so that no job fails for it."""
+    least = Config.preset(delta=SMALLEST_STEP).delta
+    X, y = [[0.0], [1.0], [2.0], [3.0]], [-1, -1, 1, 1]
+    submodularity_sweep(SVMObjective(X, y), [1.0] * 4, n=1, delta=least)
+    with pytest.raises(ValueError, match="delta"):
+        submodularity_sweep(SVMObjective(X, y), [1.0] * 4, n=1, delta=0.9 * least)
+
+
 def test_toml(tmp_path):
     file = tmp_path / "mine.toml"
     file.write_text('protocol = "repeated"\nsplits = 30\nbudgets = [0.0, 0.5]\n')
@@ -49,6 +76,7 @@ def test_toml(tmp_path):
     assert config.spreads == Config().spreads
     assert load_config(file, splits=7).splits == 7  # the command line goes before the file
     assert load_config(file, quick=True).delta == Config.preset(quick=True).delta
+    assert load_config(file, protocol="published", splits=1).protocol == "published"
 
 
 @pytest.mark.parametrize(
@@ -56,8 +84,11 @@ def test_toml(tmp_path):
     [
         (b"splits = ", "is not TOML"),
         (b"\xff\xfe", "not UTF-8"),
-        (b"splits = 'many'", "splits = 'many'"),
-        (b"[extra]\nx = 1", "extra"),
+        (b"splits: 3", "is not TOML"),  # YAML
+        (b"splits = 'many'", r"bad.toml: splits = 'many'"),
+        (b"[extra]\nx = 1", "extra = .*: no such setting"),
+        (b"quick = true", "quick = True: no such setting"),
+        (b"protocol = ['published']", "must be 'repeated' or 'published'"),
     ],
 )
 def test_bad_files(tmp_path, content, words):

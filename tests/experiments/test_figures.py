@@ -1,5 +1,7 @@
 """Experiments from end to end on small settings: rows against witnesses, tables, pictures."""
 
+import sys
+
 import matplotlib.colors
 import matplotlib.image
 import numpy as np
@@ -9,8 +11,8 @@ from scipy.optimize import linprog
 from sklearn.svm import SVC
 
 from deferlearn.experiments import EXPERIMENTS, Config, fig1, fig2, fig4, reproduce, style
-from deferlearn.experiments.data import synthetic_split
-from deferlearn.experiments.reproduce import draw
+from deferlearn.experiments.data import split_of
+from deferlearn.experiments.reproduce import draw, prepare
 
 SMALL = Config.preset(
     "repeated", quick=True, splits=2, n_samples=60, budgets=(0.0, 0.2), size_budgets=(0.0, 0.5),
@@ -92,9 +94,9 @@ def test_counts_of_fig2_by_scikit_learn(outcomes):
     rows = outcomes["fig2"].rows
     chosen = (rows["method"] == "distorted") & (rows["dataset"] == "linear")
     for _, row in rows[chosen].iterrows():
-        split = synthetic_split(row["dataset"], 60, fig2.SPREAD, row["seed"])
-        how = fig2.Selecting.of({**row, "policies": ()})
-        *_, (_, _, picks, _, _) = fig2.selections(split, 1.0, "distorted", [row["budget"]], how)
+        split, how = split_of(row), fig2.Selecting.of(row)
+        (chosen,) = fig2.selections(split, 1.0, "distorted", [row["budget"]], how)
+        picks = chosen.picks
         kept = np.setdiff1d(np.arange(len(split.y_train)), picks)
         machine = SVC(C=1 / (2 * len(kept)), tol=1e-10, **split.kernel)
         machine.fit(split.X_train[kept], split.y_train[kept])
@@ -128,10 +130,11 @@ def test_fig3_has_every_method_and_its_colour(outcomes):
 def test_methods_and_levels_are_told_apart():
     looks = [(marker, dashes) for _, _, marker, dashes in style.METHODS.values()]
     assert len(set(looks)) == len(looks)  # without any colour
-    grey = [
-        matplotlib.colors.rgb_to_hsv(matplotlib.colors.to_rgb(c))[2] for c, _ in style.LEVELS[:4]
-    ]
-    assert min(np.diff(grey)) > 0.1
+    for count in range(1, 7):
+        colours, markers = zip(*style.level_looks(count), strict=True)
+        assert len(set(markers)) == count
+        grey = np.array([c[:3] for c in colours]) @ [0.299, 0.587, 0.114]
+        assert (np.diff(grey) > 0.1).all()
 
 
 @pytest.mark.parametrize("name", ["fig5", "runtime", "bounds"])
@@ -147,6 +150,44 @@ def test_levels_of_fig6(authors_data, tmp_path):
     assert errors[0.75] > errors[0.0] + 0.1
     changes = outcome.tables["differences"]
     assert (changes.loc[changes["budget"] == 0.0, "error"] == 0.0).all()
+
+
+def test_samples_on_the_margin_are_inside():
+    """A machine without a boundary answers +1 or -1 everywhere, up to rounding: all are on its margin."""
+    p = {"dataset": "linear", "n_samples": 400, "spread": 0.2, "seed": 8, "budgets": [0.12]}
+    p |= {"on_margin": fig2.ON_MARGIN, "protocol": "repeated", "submodularity_ratio": 0.5}
+    rows = fig2.work({**p, "delta": 0.5, "epsilon": 0.1})
+    assert not any(row["has_boundary"] for row in rows)
+    assert all(row["kept_inside"] == row["n_kept"] for row in rows)
+
+
+def test_falls_of_fig2_are_those_of_machines_with_a_boundary():
+    rows = pd.DataFrame(
+        [
+            {
+                "dataset": "linear", "method": "distorted", "budget": budget, "n": 1, "seed": seed,
+                "n_deferred": 1, "n_kept": 9, "deferred_wrong": 1, "kept_wrong": 0,
+                "kept_inside": inside, "inside_before": 9, "has_boundary": boundary,
+            }
+            for seed, boundary in [(0, True), (1, True), (2, False)]
+            for budget, inside in [(0.12, 7 + seed), (0.3, 4)]
+        ]
+    )  # fmt: skip
+    (line,) = fig2.tables(rows)["differences"].to_dict("records")
+    assert (line["all_runs"], line["runs"], line["runs_with_fewer"]) == (3, 2, 2)
+    assert line["kept_inside"] == -3.5
+
+
+def test_only_data_that_are_asked_for_are_fetched(monkeypatch, tmp_path):
+    fetched = []
+    # By its module, whose name the function `reproduce` has too.
+    monkeypatch.setattr(sys.modules[prepare.__module__], "retina", fetched.append)
+    assert prepare(["fig1", "fig4"], SMALL, tmp_path) > 0
+    assert fetched == []
+    prepare(["fig6"], MEDICAL, tmp_path)
+    assert fetched == ["aptos"]
+    prepare(["fig5", "fig6"], MEDICAL, tmp_path)
+    assert fetched == ["aptos", "stare", "aptos"]
 
 
 def test_unknown_names():

@@ -9,13 +9,8 @@ from sklearn.svm import SVC
 from deferlearn import AssistedSVC
 from deferlearn.baselines import PredictedErrorTriage, UncertaintyTriage
 from deferlearn.experiments.data import retina_split, synthetic_split
-from deferlearn.experiments.methods import (
-    ALGORITHMS,
-    Selecting,
-    algorithm_rows,
-    baseline_rows,
-    choose_alpha,
-)
+from deferlearn.experiments.methods import algorithm_rows, baseline_rows, choose_alpha
+from deferlearn.experiments.selecting import ALGORITHMS, Selecting, objective_of, selections
 
 BUDGETS = (0.0, 0.1, 0.25)
 PARAMETERS = {
@@ -82,11 +77,16 @@ def test_stop_at_the_first_round_without_a_positive_score():
     split = synthetic_split("linear", 100, spread=0.8, seed=0)
     how = Selecting.of({**PARAMETERS, "protocol": "published", "submodularity_ratio": 1.0})
     on = Selecting.of({**PARAMETERS, "submodularity_ratio": 1.0})
-    sizes = []
-    for selecting in (how, on):
-        (row, *_) = algorithm_rows(split, 1.0, "distorted", (0.5,), selecting)
-        sizes.append(row["n_deferred"])
-    assert sizes[0] < sizes[1]
+    stopped, whole = (next(selections(split, 1.0, "distorted", (0.5,), each)) for each in (how, on))
+    assert 0 < len(stopped.picks) < len(whole.picks)
+    assert stopped.picks == whole.picks[: len(stopped.picks)]
+    for chosen in (stopped, whole):  # the value is that of the samples that are deferred
+        left = objective_of(split, 1.0)
+        before = left.value
+        for k in chosen.picks:
+            left.remove(k)
+        fall = before - left.value - split.loss[chosen.picks].sum()
+        assert chosen.value == pytest.approx(fall, rel=1e-9)
 
 
 def test_lambda_is_the_one_of_scikit_learn():

@@ -103,6 +103,18 @@ def test_a_failure_names_the_job_and_keeps_the_others(tmp_path):
     assert [PartStore(tmp_path).has(job) for job in jobs(3)] == [True, True, False]
 
 
+def test_a_worker_that_is_killed(tmp_path):
+    def dies(parameters):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    with pytest.raises(
+        JobError, match=r"ran jobs of toy broke: .*unexpectedly terminated"
+    ) as caught:
+        run_jobs(jobs(2), dies, tmp_path, n_jobs=2)
+    assert "\n" not in str(caught.value)
+    assert not any(PartStore(tmp_path).has(job) for job in jobs(2))
+
+
 def test_other_parameters_are_another_job():
     keys = {
         Job(name, {"seed": seed, "share": share}).key

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from deferlearn.experiments.stats import differences, summary, t_interval
+from deferlearn.experiments.stats import differences, paired, summary, t_interval
 
 numbers = st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=30)
 
@@ -28,6 +28,20 @@ def test_one_value_has_no_interval():
     mean, low, high = t_interval([3.0])
     assert mean == 3.0
     assert np.isnan([low, high]).all()
+
+
+def test_nothing_tells_nothing():
+    assert np.isnan(t_interval([])).all()
+
+
+def test_only_seeds_of_both_are_paired():
+    own = pd.DataFrame({"seed": [2, 0, 1], "error": [3.0, 1.0, 2.0]})
+    other = pd.DataFrame({"seed": [1, 5, 0], "error": [0.5, 9.0, 0.0]})
+    line = paired(own, other, ["error"])
+    assert (line["runs"], line["error"]) == (2, 1.25)
+    nobody = paired(own, other[other["seed"] == 5], ["error"])
+    assert nobody["runs"] == 0
+    assert np.isnan(nobody["error"])
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
@@ -75,8 +74,10 @@ def reproduce(
     """
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
-        _fail(f"{', '.join(missing)} is needed: pip install 'deferlearn[cli]'")
+        _fail(f"this needs {', '.join(missing)}: pip install 'deferlearn[cli]'")
     # Imported here: they bring the compiled engine, which `--help` need not wait for.
+    from joblib import cpu_count
+
     from deferlearn.experiments import EXPERIMENTS
 
     unknown = [name for name in names if name not in EXPERIMENTS and name != ALL]
@@ -85,7 +86,7 @@ def reproduce(
     wanted = [name for name in EXPERIMENTS if name in names or ALL in names]
     settings = _settings(config, protocol, quick, splits)
     try:
-        _run(wanted, settings, out, jobs or os.cpu_count() or 1)
+        _run(wanted, settings, out, jobs or cpu_count())
     except KeyboardInterrupt:
         typer.echo(
             "deferlearn reproduce: stopped; what is done is kept, the same command goes on",
@@ -113,7 +114,6 @@ def _settings(
 
 def _run(names: list[str], settings: Config, out: Path, n_jobs: int) -> None:
     from deferlearn.experiments import EXPERIMENTS, JobError, write_page
-    from deferlearn.experiments.reproduce import prepare
     from deferlearn.experiments.reproduce import reproduce as run_one
 
     start = perf_counter()
@@ -127,7 +127,7 @@ def _run(names: list[str], settings: Config, out: Path, n_jobs: int) -> None:
         TimeRemainingColumn(elapsed_when_finished=False),
     )
     try:
-        cost = prepare(names, settings, out)
+        cost = _prepare(names, settings, out)
         with Progress(
             *columns, console=console, transient=True, disable=not console.is_terminal
         ) as progress:
@@ -147,6 +147,15 @@ def _run(names: list[str], settings: Config, out: Path, n_jobs: int) -> None:
         what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
         _fail(f"cannot go on: {what}")
     typer.echo(f"Results: {page}")
+
+
+def _prepare(names: list[str], settings: Config, out: Path) -> float:
+    from deferlearn.experiments.reproduce import prepare
+
+    try:
+        return prepare(names, settings, out)
+    except ValueError as error:  # data that are not what they should be
+        _fail(f"cannot go on: {error}")
 
 
 class _Advance:

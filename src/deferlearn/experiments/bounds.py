@@ -12,7 +12,7 @@ from deferlearn._parameters import count_of
 from deferlearn.bounds import submodularity_bound
 from deferlearn.experiments import style
 from deferlearn.experiments.config import Config
-from deferlearn.experiments.data import SYNTHETIC_ALPHA, retina, retina_split, synthetic_split
+from deferlearn.experiments.data import SYNTHETIC, SYNTHETIC_ALPHA, retina, split_of
 from deferlearn.experiments.experiment import Experiment, Tables
 from deferlearn.experiments.jobs import Job, Row
 from deferlearn.experiments.stats import summary
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BUDGET = 0.2
-SPREAD = 0.2
-SYNTHETIC = ("linear", "quadratic")
 # What is drawn where no positive bound holds.
 NOTHING = 1e-24
 
@@ -50,15 +48,9 @@ def jobs(config: Config) -> list[Job]:
 
 def work(p: dict[str, Any]) -> list[Row]:
     """The paper's bound, and the best of the stronger ones, with their conditions."""
-    published = p["protocol"] == "published"
-    if p["dataset"] in SYNTHETIC:
-        split = synthetic_split(
-            p["dataset"], p["n_samples"], SPREAD, p["seed"], published=published
-        )
-        alpha = SYNTHETIC_ALPHA
-    else:
-        split = retina_split(p["dataset"], p["seed"], published=published)
-        alpha = retina(p["dataset"]).alpha
+    # The human's errors are no part of a bound; any spread will do.
+    split = split_of({**p, "spread": 0.0})
+    alpha = SYNTHETIC_ALPHA if p["dataset"] in SYNTHETIC else float(retina(p["dataset"]).alpha)
     objective = SVMObjective(
         split.X_train, split.y_train, alpha=alpha, fit_intercept=p["fit_intercept"], **split.kernel
     )
@@ -95,7 +87,7 @@ def tables(rows: pd.DataFrame) -> Tables:
         rho=rows["smaller_class"] / rows["n_train"],
     )
     values = ["paper", "stronger", "guarantee", "rho", "paper_condition_met"]
-    means = summary(rows, by, [*values, "stronger_condition_met", "seconds"])
+    means = summary(rows, by, [*values, "stronger_condition_met"])
     words = rows.groupby(by, sort=False)[["paper_condition", "stronger_condition"]].first()
     return {"": means, "conditions": words.reset_index()}
 
@@ -125,7 +117,7 @@ def draw(rows: pd.DataFrame, config: Config) -> Figure:
         ],
     )
     ticks = [NOTHING, 1e-18, 1e-12, 1e-6, 1.0]
-    ax.set_xticks(ticks, ["none", "$10^{-18}$", "$10^{-12}$", "$10^{-6}$", "1"])
+    ax.set_xticks(ticks, ["none", "1e-18", "1e-12", "1e-6", "1"])
     ax.minorticks_off()
     ax.set(xlabel="lower bound on the submodularity ratio", xlim=(NOTHING / 30, 30.0))
     handles = [
@@ -138,6 +130,14 @@ def draw(rows: pd.DataFrame, config: Config) -> Figure:
     return figure
 
 
+def caption(config: Config) -> str:
+    """With which budget and lambda."""
+    return (
+        f"For n/|V| = {BUDGET:g}, at the paper's lambda; a marker a split. Of the stronger bounds the "
+        "largest that can be proved."
+    )
+
+
 EXPERIMENT = Experiment(
     "bounds",
     "lower bounds on the submodularity ratio, with their conditions",
@@ -145,6 +145,6 @@ EXPERIMENT = Experiment(
     work,
     tables,
     draw,
-    medical=True,
-    cost=2.0,
+    caption,
+    cost=0.15,
 )

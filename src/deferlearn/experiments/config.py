@@ -4,16 +4,37 @@ from __future__ import annotations
 
 import os
 import tomllib
+from numbers import Integral
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
+
+from deferlearn.selection.sweep import SMALLEST_STEP
+
+
+def _python_int(value: Any) -> Any:
+    """Numpy's integers are as good as Python's."""
+    return value if type(value) is bool or not isinstance(value, Integral) else int(value)
+
 
 Protocol = Literal["repeated", "published"]
 Retina = Literal["messidor", "stare", "aptos"]
-Share = Annotated[float, Field(ge=0.0, lt=1.0, allow_inf_nan=False)]
-Weight = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
-Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+# Strict: neither "0.2" in quotes nor true is a number.
+Whole = Annotated[int, Field(strict=True), BeforeValidator(_python_int)]
+Real = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Share = Annotated[Real, Field(ge=0.0, lt=1.0)]
+Weight = Annotated[Real, Field(ge=0.0, le=1.0)]
+Positive = Annotated[Real, Field(gt=0.0)]
+# As many levels of human error as a figure can tell apart.
+Levels = Annotated[tuple[Weight, ...], Field(min_length=1, max_length=6)]
 
 # Below this the t-intervals tell too little to be shown as results.
 FEWEST_SPLITS = 20
@@ -56,17 +77,17 @@ class Config(BaseModel):
         Of the first draw; the others have the numbers that follow.
     submodularity_ratio : "sweep" or float in (0, 1], default="sweep"
         The paper's gamma, or its meta-algorithm.
-    delta, epsilon : float in (0, 1)
-        Step of the sweep; of the stochastic algorithm.
+    delta, epsilon : float in (0, 1), default=0.1 and 0.01
+        Step of the sweep, at least 0.001; the stochastic algorithm's share of luck.
     n_samples : int, default=400
         Size of the synthetic data.
     budgets, size_budgets, retina_budgets : tuple of float
         Shares n/|V| of fig3, of fig4, and of the medical data.
     datasets : tuple of {"messidor", "stare", "aptos"}
         Which medical data.
-    spreads : tuple of float
+    spreads : tuple of up to six floats
         Human errors of fig4.
-    human_weights : tuple of float
+    human_weights : tuple of up to six floats
         Levels of human error of fig6: weight of the uniform distribution in each doctor's answers.
     alphas : tuple of float
         Among which lambda is chosen on medical data, under "repeated".
@@ -85,14 +106,14 @@ class Config(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     protocol: Protocol = "repeated"
-    splits: Annotated[int, Field(ge=1, le=10_000)] = FEWEST_SPLITS
-    seed: Annotated[int, Field(ge=0, le=2**31)] = 0
-    submodularity_ratio: Literal["sweep"] | Annotated[float, Field(gt=0.0, le=1.0)] = "sweep"
-    delta: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.1
-    epsilon: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.01
-    n_samples: Annotated[int, Field(ge=20, le=100_000)] = 400
+    splits: Annotated[Whole, Field(ge=1, le=10_000)] = FEWEST_SPLITS
+    seed: Annotated[Whole, Field(ge=0, le=2**31)] = 0
+    submodularity_ratio: Literal["sweep"] | Annotated[Real, Field(gt=0.0, le=1.0)] = "sweep"
+    delta: Annotated[Real, Field(ge=SMALLEST_STEP, lt=1.0)] = 0.1
+    epsilon: Annotated[Real, Field(gt=0.0, lt=1.0)] = 0.01
+    n_samples: Annotated[Whole, Field(ge=20, le=100_000)] = 400
     budgets: Annotated[tuple[Share, ...], Field(min_length=1)] = (
-        0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4,
+        0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5,
     )  # fmt: skip
     size_budgets: Annotated[tuple[Share, ...], Field(min_length=1)] = (
         0.0, 0.1, 0.2, 0.3, 0.4, 0.5,
@@ -101,15 +122,15 @@ class Config(BaseModel):
         0.0, 0.04, 0.08, 0.12, 0.16, 0.2,
     )  # fmt: skip
     datasets: Annotated[tuple[Retina, ...], Field(min_length=1)] = ("messidor", "stare", "aptos")
-    spreads: Annotated[tuple[Weight, ...], Field(min_length=1)] = (0.2, 0.4, 0.6, 0.8)
-    human_weights: Annotated[tuple[Weight, ...], Field(min_length=1)] = (0.0, 0.25, 0.5, 0.75)
+    spreads: Levels = (0.2, 0.4, 0.6, 0.8)
+    human_weights: Levels = (0.0, 0.25, 0.5, 0.75)
     alphas: Annotated[tuple[Positive, ...], Field(min_length=1)] = (
         0.01, 0.03, 0.1, 0.3, 1.0, 3.0,
     )  # fmt: skip
-    folds: Annotated[int, Field(ge=2, le=100)] = 5
+    folds: Annotated[Whole, Field(ge=2, le=100)] = 5
 
     @model_validator(mode="after")
-    def _one_published_split(self) -> Self:
+    def _settings_fit_together(self) -> Self:
         if self.protocol == "published" and self.splits != 1:
             raise ValueError(
                 f"the published protocol has one split, got splits={self.splits}: leave it out, or "
@@ -144,13 +165,19 @@ class Config(BaseModel):
         Raises
         ------
         ValueError
-            In one line a problem: which setting, which value, what is allowed.
+            In one line, of each problem: which setting, which value, what is allowed.
         """
-        base = PRESETS.get((protocol, quick), {})
+        return cls.from_settings({"protocol": protocol, **changes}, quick)
+
+    @classmethod
+    def from_settings(cls, settings: dict[str, Any], quick: bool = False) -> Self:
+        """As `preset`, from a dict, such as a file holds it."""
+        # By its text: a file can hold a list here, which is no key of a dict.
+        base = PRESETS.get((str(settings.get("protocol", "repeated")), quick), {})
         try:
-            return cls(**{"protocol": protocol, **base, **changes})
+            return cls(**{**base, **settings})
         except ValidationError as error:
-            raise ValueError(_in_lines(error)) from None
+            raise ValueError(_in_words(error)) from None
 
     @property
     def seeds(self) -> range:
@@ -195,15 +222,42 @@ def load_config(
         raise ValueError(f"{path} is not TOML: {error}") from None
     except UnicodeDecodeError:
         raise ValueError(f"{path} is not TOML: it is not UTF-8 text") from None
-    chosen = settings.pop("protocol", "repeated") if protocol is None else protocol
-    settings.pop("protocol", None)
-    return Config.preset(chosen, quick, **{**settings, **changes})
+    if protocol is not None:
+        settings["protocol"] = protocol
+    try:
+        return Config.from_settings({**settings, **changes}, quick)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
 
 
-def _in_lines(error: ValidationError) -> str:
-    lines = []
+# How pydantic says it, and how somebody who writes a TOML file would.
+WORDS = {
+    "Value error, ": "",
+    "Input should be": "must be",
+    "a valid tuple": "a list",
+    "Tuple should": "must",
+    " after validation": "",
+}
+
+
+def _in_words(error: ValidationError) -> str:
+    """All problems in one line: which setting, which value, what is allowed."""
+    said: dict[str, list[str]] = {}
     for problem in error.errors():
-        where = ".".join(str(part) for part in problem["loc"])
-        text = problem["msg"].removeprefix("Value error, ")
-        lines.append(f"{where} = {problem['input']!r}: {text}" if where else text)
-    return "; ".join(lines)
+        name, *inner = problem["loc"] or ("",)
+        place = "".join(f"[{part}]" for part in inner if isinstance(part, int))
+        text = problem["msg"]
+        for theirs, ours in WORDS.items():
+            text = text.replace(theirs, ours)
+        if problem["type"] == "extra_forbidden":
+            text = f"no such setting; there are {', '.join(Config.model_fields)}"
+        # A list whose entries are refused is said to be too short besides.
+        if problem["type"] == "too_short" and len(problem["input"]):
+            continue
+        start = f"{name}{place} = {problem['input']!r}: " if name else ""
+        said.setdefault(start, []).append(text)
+    # Several texts about one value are those of its alternatives, "sweep" and a number.
+    return "; ".join(
+        start + texts[0] + "".join(f" or {text.removeprefix('must be ')}" for text in texts[1:])
+        for start, texts in said.items()
+    )

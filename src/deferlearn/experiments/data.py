@@ -26,6 +26,9 @@ TEST_SHARE = 0.4
 # As `datasets.published_split` does it.
 PARTS, TEST_PARTS = 10, 4
 
+SYNTHETIC = ("linear", "quadratic")
+RETINA = ("messidor", "stare", "aptos")
+
 # The kernel machine of the paper's synthetic data, (<x, x'> / 2)^2.
 QUADRATIC_KERNEL: dict[str, Any] = {"kernel": "poly", "degree": 2, "gamma": 0.5, "coef0": 0.0}
 LINEAR_KERNEL: dict[str, Any] = {"kernel": "linear"}
@@ -59,6 +62,38 @@ class Split:
     scores: Floats
     answers: Labels
     kernel: dict[str, Any]
+
+
+def split_of(parameters: dict[str, Any]) -> Split:
+    """The split that a job's parameters describe.
+
+    Parameters
+    ----------
+    parameters : dict
+        `dataset`, `seed` and `protocol`; of synthetic data also `n_samples` and `spread`; of medical
+        data `human_weight`, if doctors guess.
+
+    Returns
+    -------
+    split : Split
+
+    Examples
+    --------
+    >>> from deferlearn.experiments.data import split_of
+    >>> split = split_of(
+    ...     {"dataset": "linear", "seed": 0, "protocol": "published", "n_samples": 40, "spread": 0.2}
+    ... )
+    >>> len(split.y_train), len(split.y_test)
+    (24, 16)
+    """
+    p = parameters
+    published = p["protocol"] == "published"
+    if p["dataset"] in RETINA:
+        weight = p.get("human_weight", 0.0)
+        return retina_split(p["dataset"], p["seed"], published=published, uniform_weight=weight)
+    return synthetic_split(
+        p["dataset"], p["n_samples"], p["spread"], p["seed"], published=published
+    )
 
 
 def synthetic_split(

@@ -35,12 +35,12 @@ class Experiment:
         All rows -> tables by name; the name "" is the main one.
     draw : callable
         All rows and the Config -> matplotlib Figure.
-    medical : bool
-        Whether it needs the medical data.
+    caption : callable
+        Config -> what a reader of the figure must know besides, in a sentence or two.
     alone : bool
         Whether its jobs must not run side by side, because they measure time.
     cost : float
-        Rough seconds a job, for the estimate of the time left.
+        Rough seconds a job under the protocol "repeated", for the estimate of the time left.
     """
 
     name: str
@@ -49,13 +49,13 @@ class Experiment:
     work: Work
     tables: Callable[[pd.DataFrame], Tables]
     draw: Callable[[pd.DataFrame, Config], Figure]
-    medical: bool = False
+    caption: Callable[[Config], str]
     alone: bool = False
     cost: float = 1.0
 
 
-def selecting(config: Config) -> dict[str, Any]:
-    """Parameters of the selection, as every job has them."""
+def selection_parameters(config: Config) -> dict[str, Any]:
+    """What decides how samples are selected, for a job's parameters."""
     return {
         "protocol": config.protocol,
         "submodularity_ratio": config.submodularity_ratio,

@@ -8,10 +8,10 @@ import pandas as pd
 
 from deferlearn.experiments import style
 from deferlearn.experiments.config import Config
-from deferlearn.experiments.data import SYNTHETIC_ALPHA, synthetic_split
-from deferlearn.experiments.experiment import Experiment, selecting
+from deferlearn.experiments.data import SYNTHETIC_ALPHA, split_of
+from deferlearn.experiments.experiment import Experiment, selection_parameters
 from deferlearn.experiments.jobs import Job, Row
-from deferlearn.experiments.methods import ALGORITHMS, Selecting, algorithm_rows, baseline_rows
+from deferlearn.experiments.methods import method_rows
 from deferlearn.experiments.performance import draw_performance, performance_tables
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def jobs(config: Config) -> list[Job]:
                 "seed": seed,
                 "policies": [POLICY],
                 "budgets": list(config.budgets),
-                **selecting(config),
+                **selection_parameters(config),
             },
         )
         for seed in config.seeds
@@ -42,17 +42,7 @@ def jobs(config: Config) -> list[Job]:
 
 def work(p: dict[str, Any]) -> list[Row]:
     """All methods at all budgets on one draw."""
-    published = p["protocol"] == "published"
-    split = synthetic_split(
-        p["dataset"], p["n_samples"], p["spread"], p["seed"], published=published
-    )
-    how = Selecting.of(p)
-    rows = [
-        row
-        for algorithm in ALGORITHMS
-        for row in algorithm_rows(split, SYNTHETIC_ALPHA, algorithm, p["budgets"], how)
-    ]
-    return [*rows, *baseline_rows(split, SYNTHETIC_ALPHA, p["budgets"], p["seed"])]
+    return method_rows(split_of(p), SYNTHETIC_ALPHA, p)
 
 
 def draw(rows: pd.DataFrame, config: Config) -> Figure:
@@ -60,9 +50,14 @@ def draw(rows: pd.DataFrame, config: Config) -> Figure:
     figure, axes = style.figure_of(4.2, 1, 2)
     draw_performance(axes.T, rows, POLICY, ["linear"])
     for ax in axes.flat:
-        ax.set_xlabel("share deferred, n/|V|")
+        ax.set_xlabel(style.BUDGET)
     style.method_legend(figure, rows["method"].unique())
     return figure
+
+
+def caption(config: Config) -> str:
+    """Whose numbers they are."""
+    return f"The two algorithms defer by a perceptron on x. {style.bands(config.splits)}"
 
 
 EXPERIMENT = Experiment(
@@ -72,5 +67,6 @@ EXPERIMENT = Experiment(
     work,
     performance_tables,
     draw,
-    cost=12.0,
+    caption,
+    cost=9.0,
 )

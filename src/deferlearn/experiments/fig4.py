@@ -8,10 +8,10 @@ import pandas as pd
 
 from deferlearn.experiments import style
 from deferlearn.experiments.config import Config
-from deferlearn.experiments.data import SYNTHETIC_ALPHA, synthetic_split
-from deferlearn.experiments.experiment import Experiment, Tables, selecting
+from deferlearn.experiments.data import SYNTHETIC_ALPHA, split_of
+from deferlearn.experiments.experiment import Experiment, Tables, selection_parameters
 from deferlearn.experiments.jobs import Job, Row
-from deferlearn.experiments.methods import ALGORITHMS, Selecting, selections
+from deferlearn.experiments.selecting import ALGORITHMS, Selecting, selections
 from deferlearn.experiments.stats import summary
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def jobs(config: Config) -> list[Job]:
                 "spread": spread,
                 "seed": seed,
                 "budgets": list(config.size_budgets),
-                **selecting(config),
+                **selection_parameters(config),
             },
         )
         for spread in config.spreads
@@ -39,34 +39,26 @@ def jobs(config: Config) -> list[Job]:
 
 def work(p: dict[str, Any]) -> list[Row]:
     """The size of the selection at all budgets on one draw."""
-    published = p["protocol"] == "published"
-    split = synthetic_split(
-        p["dataset"], p["n_samples"], p["spread"], p["seed"], published=published
-    )
-    how = Selecting.of(p)
+    split, how = split_of(p), Selecting.of(p)
     return [
         {
             "method": algorithm,
-            "budget": budget,
-            "n": n,
-            "n_deferred": len(picks),
-            "unused": n - len(picks),
-            "ratio": result.submodularity_ratio,
-            "value": result.value,
-            "seconds": seconds,
+            "budget": chosen.budget,
+            "n": chosen.n,
+            "n_deferred": len(chosen.picks),
+            "unused": chosen.n - len(chosen.picks),
+            "ratio": chosen.ratio,
+            "value": chosen.value,
+            "seconds": chosen.seconds,
         }
         for algorithm in ALGORITHMS
-        for budget, n, picks, result, seconds in selections(
-            split, SYNTHETIC_ALPHA, algorithm, p["budgets"], how
-        )
+        for chosen in selections(split, SYNTHETIC_ALPHA, algorithm, p["budgets"], how)
     ]
 
 
 def tables(rows: pd.DataFrame) -> Tables:
     """Sizes by algorithm, spread and budget; `unused` is n - |S|, draw by draw."""
-    return {
-        "": summary(rows, ["method", "spread", "budget", "n"], ["n_deferred", "unused", "seconds"])
-    }
+    return {"": summary(rows, ["method", "spread", "budget", "n"], ["n_deferred", "unused"])}
 
 
 def draw(rows: pd.DataFrame, config: Config) -> Figure:
@@ -78,7 +70,8 @@ def draw(rows: pd.DataFrame, config: Config) -> Figure:
     for ax, method in zip(axes.flat, ALGORITHMS, strict=True):
         top = means["n"].max()
         ax.plot([0, top], [0, top], color="0.6", linestyle=":", zorder=1)
-        for spread, (colour, marker) in zip(config.spreads, style.LEVELS, strict=False):
+        looks = style.level_looks(len(config.spreads))
+        for spread, (colour, marker) in zip(config.spreads, looks, strict=True):
             line = means[(means["method"] == method) & (means["spread"] == spread)]
             style.draw_line(
                 ax, line["n"], line["n_deferred"], line["n_deferred_low"],
@@ -91,6 +84,11 @@ def draw(rows: pd.DataFrame, config: Config) -> Figure:
     return figure
 
 
+def caption(config: Config) -> str:
+    """What the human error is."""
+    return f"ΔH is the probability that the human errs. {style.bands(config.splits)}"
+
+
 EXPERIMENT = Experiment(
     "fig4",
     "number deferred against n, for several human errors",
@@ -98,5 +96,6 @@ EXPERIMENT = Experiment(
     work,
     tables,
     draw,
-    cost=3.0,
+    caption,
+    cost=2.0,
 )

@@ -8,17 +8,10 @@ import pandas as pd
 
 from deferlearn.experiments import style
 from deferlearn.experiments.config import Config
-from deferlearn.experiments.data import retina, retina_split
-from deferlearn.experiments.experiment import Experiment, selecting
+from deferlearn.experiments.data import split_of
+from deferlearn.experiments.experiment import Experiment, selection_parameters
 from deferlearn.experiments.jobs import Job, Row
-from deferlearn.experiments.methods import (
-    ALGORITHMS,
-    NEAREST,
-    Selecting,
-    algorithm_rows,
-    baseline_rows,
-    choose_alpha,
-)
+from deferlearn.experiments.methods import NEAREST, alpha_of, method_rows
 from deferlearn.experiments.performance import draw_performance, performance_tables
 
 if TYPE_CHECKING:
@@ -27,8 +20,11 @@ if TYPE_CHECKING:
 # The paper's: logistic regression on the absolute margin, which may learn to defer the cases that the
 # machine is surest of. The other ranks by the absolute margin, the smallest first.
 POLICIES = ("margin", NEAREST)
-# Behind the published figures.
-PUBLISHED_POLICY = NEAREST
+
+
+def shown_policy(config: Config) -> str:
+    """The policy of the figures: the text's, or the one behind the published figures."""
+    return NEAREST if config.protocol == "published" else "margin"
 
 
 def jobs(config: Config) -> list[Job]:
@@ -43,7 +39,7 @@ def jobs(config: Config) -> list[Job]:
                 "budgets": list(config.retina_budgets),
                 "alphas": list(config.alphas),
                 "folds": config.folds,
-                **selecting(config),
+                **selection_parameters(config),
             },
         )
         for dataset in config.datasets
@@ -53,31 +49,24 @@ def jobs(config: Config) -> list[Job]:
 
 def work(p: dict[str, Any]) -> list[Row]:
     """All methods at all budgets on one split."""
-    published = p["protocol"] == "published"
-    split = retina_split(p["dataset"], p["seed"], published=published)
-    alpha = (
-        retina(p["dataset"]).alpha
-        if published
-        else choose_alpha(split, p["alphas"], p["folds"], p["seed"])
-    )
-    how = Selecting.of(p)
-    rows = [
-        row
-        for algorithm in ALGORITHMS
-        for row in algorithm_rows(split, alpha, algorithm, p["budgets"], how)
-    ]
-    return [*rows, *baseline_rows(split, alpha, p["budgets"], p["seed"])]
+    split = split_of(p)
+    return method_rows(split, alpha_of(split, p), p)
 
 
 def draw(rows: pd.DataFrame, config: Config) -> Figure:
     """Error above, F1 below, a column a data set."""
     figure, axes = style.figure_of(6.0, 2, len(config.datasets), sharex=True)
-    policy = PUBLISHED_POLICY if config.protocol == "published" else POLICIES[0]
-    draw_performance(axes, rows, policy, config.datasets)
+    draw_performance(axes, rows, shown_policy(config), config.datasets)
     for ax in axes[-1]:
-        ax.set_xlabel("share n/|V|")
+        ax.set_xlabel(style.BUDGET)
+        ax.locator_params(axis="x", nbins=3)
     style.method_legend(figure, rows["method"].unique())
     return figure
+
+
+def caption(config: Config) -> str:
+    """Whose policy is shown."""
+    return f'Shown with the policy "{shown_policy(config)}". {style.bands(config.splits)}'
 
 
 EXPERIMENT = Experiment(
@@ -87,6 +76,6 @@ EXPERIMENT = Experiment(
     work,
     performance_tables,
     draw,
-    medical=True,
-    cost=8.0,
+    caption,
+    cost=3.2,
 )

@@ -9,19 +9,20 @@ import pandas as pd
 
 from deferlearn.experiments import style
 from deferlearn.experiments.config import Config
-from deferlearn.experiments.data import retina, retina_split
-from deferlearn.experiments.experiment import Experiment, Tables, selecting
-from deferlearn.experiments.fig5 import POLICIES, PUBLISHED_POLICY
+from deferlearn.experiments.data import split_of
+from deferlearn.experiments.experiment import Experiment, Tables, selection_parameters
+from deferlearn.experiments.fig5 import POLICIES, shown_policy
 from deferlearn.experiments.jobs import Job, Row
-from deferlearn.experiments.methods import Selecting, algorithm_rows, choose_alpha
-from deferlearn.experiments.stats import summary, t_interval
+from deferlearn.experiments.methods import algorithm_rows, alpha_of
+from deferlearn.experiments.performance import VALUES
+from deferlearn.experiments.selecting import Selecting
+from deferlearn.experiments.stats import paired, summary
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DATASET = "aptos"
 METHOD = "stochastic"
-VALUES = ("error", "f1")
 
 
 def jobs(config: Config) -> list[Job]:
@@ -37,7 +38,7 @@ def jobs(config: Config) -> list[Job]:
                 "budgets": list(config.retina_budgets),
                 "alphas": list(config.alphas),
                 "folds": config.folds,
-                **selecting(config),
+                **selection_parameters(config),
             },
         )
         for weight in config.human_weights
@@ -47,33 +48,23 @@ def jobs(config: Config) -> list[Job]:
 
 def work(p: dict[str, Any]) -> list[Row]:
     """The stochastic algorithm at all budgets on one split, and how often its human errs."""
-    published = p["protocol"] == "published"
-    split = retina_split(
-        p["dataset"], p["seed"], published=published, uniform_weight=p["human_weight"]
-    )
-    alpha = (
-        retina(p["dataset"]).alpha
-        if published
-        else choose_alpha(split, p["alphas"], p["folds"], p["seed"])
-    )
+    split = split_of(p)
     human_error = float(np.mean(split.answers != split.y_test))
+    alpha, how = alpha_of(split, p), Selecting.of(p)
     return [
         {**row, "human_error": human_error}
-        for row in algorithm_rows(split, alpha, METHOD, p["budgets"], Selecting.of(p))
+        for row in algorithm_rows(split, alpha, METHOD, p["budgets"], how)
     ]
 
 
 def tables(rows: pd.DataFrame) -> Tables:
-    """Means by level and budget; and the change from deferring nobody, split by split."""
+    """Means by level and budget; and the change from the smallest budget, split by split."""
     lines = []
     for (weight, policy), group in rows.groupby(["human_weight", "policy"], sort=False):
-        start = group[group["budget"] == group["budget"].min()].set_index("seed")
+        start = group[group["budget"] == group["budget"].min()]
         for budget, at in group.groupby("budget"):
-            line: dict[str, Any] = {"human_weight": weight, "policy": policy, "budget": budget}
-            for value in VALUES:
-                mean, low, high = t_interval(at.set_index("seed")[value] - start[value])
-                line |= {value: mean, f"{value}_low": low, f"{value}_high": high}
-            lines.append(line)
+            line = {"human_weight": weight, "policy": policy, "budget": budget}
+            lines.append({**line, **paired(at, start, VALUES)})
     return {
         "": summary(
             rows, ["human_weight", "policy", "budget"], [*VALUES, "human_error", "n_deferred"]
@@ -84,13 +75,12 @@ def tables(rows: pd.DataFrame) -> Tables:
 
 def draw(rows: pd.DataFrame, config: Config) -> Figure:
     """Error and F1, a line a level of human error."""
-    policy = PUBLISHED_POLICY if config.protocol == "published" else POLICIES[0]
-    means = summary(
-        rows[rows["policy"] == policy], ["human_weight", "budget"], [*VALUES, "human_error"]
-    )
+    shown = rows[rows["policy"] == shown_policy(config)]
+    means = summary(shown, ["human_weight", "budget"], [*VALUES, "human_error"])
     figure, axes = style.figure_of(4.2, 1, 2)
     names = []
-    for weight, (colour, marker) in zip(config.human_weights, style.LEVELS, strict=False):
+    looks = style.level_looks(len(config.human_weights))
+    for weight, (colour, marker) in zip(config.human_weights, looks, strict=True):
         line = means[means["human_weight"] == weight]
         names.append(f"{line['human_error'].mean():.2f}")
         for ax, value in zip(axes.flat, VALUES, strict=True):
@@ -99,9 +89,19 @@ def draw(rows: pd.DataFrame, config: Config) -> Figure:
                 colour, marker, "-",
             )  # fmt: skip
     for ax, value in zip(axes.flat, VALUES, strict=True):
-        ax.set(xlabel="share deferred, n/|V|", ylabel=style.METRICS[value])
+        ax.set(xlabel=style.BUDGET, ylabel=style.METRICS[value])
+        ax.locator_params(axis="x", nbins=4)
     style.level_legend(figure, names, "error of the humans alone")
     return figure
+
+
+def caption(config: Config) -> str:
+    """Whose policy is shown, and where the levels are from."""
+    return (
+        f'Shown with the policy "{shown_policy(config)}". The paper leaves the levels of human error '
+        "open: here each doctor's probabilities are mixed with the uniform ones, with the weights "
+        f"{', '.join(f'{w:g}' for w in config.human_weights)}. {style.bands(config.splits)}"
+    )
 
 
 EXPERIMENT = Experiment(
@@ -111,6 +111,6 @@ EXPERIMENT = Experiment(
     work,
     tables,
     draw,
-    medical=True,
-    cost=4.0,
+    caption,
+    cost=1.6,
 )

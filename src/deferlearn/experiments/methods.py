@@ -1,14 +1,12 @@
 """All methods of the paper on one split: wrong answers and F1 at every budget.
 
-The two algorithms are run as `AssistedSVC(cv=None)` would, but for all budgets at once, because runs of
-one objective share their states. The team's answers follow the paper's batch rule: of the test
-cases, the top ones of the policy's ranking go to the human, the same share as was deferred in training.
+The team's answers follow the paper's batch rule: of the test cases, the top ones of the policy's
+ranking go to the human, the same share as was deferred in training.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
@@ -16,93 +14,23 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedKFold
-from sklearn.utils import check_random_state
 
 from deferlearn._parameters import count_of
 from deferlearn._threshold import first_of
 from deferlearn.baselines import FullAutomation, PredictedErrorTriage, UncertaintyTriage
-from deferlearn.experiments.data import Split
+from deferlearn.experiments.data import Split, retina
+from deferlearn.experiments.jobs import Row
+from deferlearn.experiments.selecting import ALGORITHMS, Selecting, machine_without, selections
 from deferlearn.objective import SVMObjective
 from deferlearn.policy import resolve_policy
-from deferlearn.selection import (
-    SelectionResult,
-    States,
-    distorted_greedy,
-    stochastic_distorted_greedy,
-    submodularity_sweep,
-)
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
-Row = dict[str, Any]
 
-ALGORITHMS = ("distorted", "stochastic")
 BASELINES = ("uncertainty", "predicted", "full", "humans")
 
 # The policy that ranks by the absolute margin, smallest first, and learns nothing.
 NEAREST = "nearest"
-
-
-@dataclass(frozen=True)
-class Selecting:
-    """How the algorithms select, and which policy learns from it.
-
-    Attributes
-    ----------
-    ratio : the submodularity ratio, or "sweep"
-    delta, epsilon : as in `Config`
-    policies : "mlp", "margin", or "nearest": each of them is tried with every selection
-    stop_early : whether a selection ends at the first round without a positive score, as the
-        authors' program does
-    seed : of random samples and of the policy
-    """
-
-    ratio: float | str
-    delta: float
-    epsilon: float
-    policies: tuple[str, ...]
-    stop_early: bool
-    seed: int
-
-    @classmethod
-    def of(cls, parameters: dict[str, Any]) -> Selecting:
-        """From a job's parameters."""
-        return cls(
-            parameters["submodularity_ratio"],
-            parameters["delta"],
-            parameters["epsilon"],
-            tuple(parameters.get("policies", ())),
-            parameters["protocol"] == "published",
-            # As `AssistedSVC(random_state=seed)` has it.
-            int(check_random_state(parameters["seed"]).randint(np.iinfo(np.int32).max)),
-        )
-
-    def select(
-        self, algorithm: str, objective: SVMObjective, loss: Floats, n: int, states: States
-    ) -> SelectionResult:
-        """Select at most n samples."""
-        options: dict[str, Any] = {"states": states}
-        greedy: Any = distorted_greedy
-        if algorithm == "stochastic":
-            greedy = stochastic_distorted_greedy
-            options |= {"epsilon": self.epsilon, "random_state": self.seed}
-        if self.ratio == "sweep":
-            options |= {"delta": self.delta, "algorithm": greedy}
-            return submodularity_sweep(objective, loss, n, **options)
-        return greedy(objective, loss, n, self.ratio, **options)
-
-    def picks(self, result: SelectionResult) -> list[int]:
-        """The deferred samples in their order."""
-        order = [int(k) for k in result.order]
-        if not self.stop_early:
-            return order
-        taken = [i.picked for i in result.iterations]
-        return order[: taken.index(-1)] if -1 in taken else order
-
-
-def objective_of(split: Split, alpha: float) -> SVMObjective:
-    """The machine on all training samples."""
-    return SVMObjective(split.X_train, split.y_train, alpha=alpha, **split.kernel)
 
 
 def choose_alpha(split: Split, alphas: Sequence[float], folds: int, seed: int) -> float:
@@ -136,58 +64,52 @@ def choose_alpha(split: Split, alphas: Sequence[float], folds: int, seed: int) -
     return float(min(wrong, key=wrong.__getitem__))
 
 
-def selections(
-    split: Split, alpha: float, algorithm: str, budgets: Sequence[float], how: Selecting
-) -> Iterator[tuple[float, int, list[int], SelectionResult, float]]:
-    """For each budget: the share, n, the picks, the result, and the seconds it took."""
-    objective = objective_of(split, alpha)
-    states = States(objective)
-    for budget in budgets:
-        n = count_of(float(budget), len(split.y_train))
-        start = perf_counter()
-        result = how.select(algorithm, objective, split.loss, n, states)
-        yield budget, n, how.picks(result), result, perf_counter() - start
+def alpha_of(split: Split, parameters: dict[str, Any]) -> float:
+    """Lambda for a job on medical data: the paper's where it is published, otherwise chosen."""
+    p = parameters
+    if p["protocol"] == "published":
+        return float(retina(p["dataset"]).alpha)
+    return choose_alpha(split, p["alphas"], p["folds"], p["seed"])
+
+
+def method_rows(split: Split, alpha: float, parameters: dict[str, Any]) -> list[Row]:
+    """Both algorithms and all baselines at every budget of a job."""
+    how, budgets = Selecting.of(parameters), parameters["budgets"]
+    rows: list[Row] = []
+    for algorithm in ALGORITHMS:
+        rows += algorithm_rows(split, alpha, algorithm, budgets, how)
+    return [*rows, *baseline_rows(split, alpha, budgets, parameters["seed"])]
 
 
 def algorithm_rows(
     split: Split, alpha: float, algorithm: str, budgets: Sequence[float], how: Selecting
 ) -> Iterator[Row]:
     """The teams that an algorithm trains, at every budget and with every policy."""
-    for budget, n, picks, result, seconds in selections(split, alpha, algorithm, budgets, how):
-        machine, deferred = machine_without(split, alpha, picks)
+    for chosen in selections(split, alpha, algorithm, budgets, how):
+        machine, deferred = machine_without(split, alpha, chosen.picks)
         margin = machine.decision_function(split.X_test)
-        count = count_of(len(picks) / len(deferred), len(margin))
+        count = count_of(len(chosen.picks) / len(deferred), len(margin))
         for policy in how.policies:
             start = perf_counter()
             score = _rank(split, machine, deferred, margin, policy, how.seed)
             yield {
                 "method": algorithm,
                 "policy": policy,
-                "budget": budget,
+                "budget": chosen.budget,
                 "alpha": alpha,
-                "n": n,
-                "n_deferred": len(picks),
-                "ratio": result.submodularity_ratio,
-                "value": result.value,
+                "n": chosen.n,
+                "n_deferred": len(chosen.picks),
+                "ratio": chosen.ratio,
+                "value": chosen.value,
                 **judge(split, signs_of(margin), first_of(score, count)),
-                "seconds": seconds + perf_counter() - start,
+                "seconds": chosen.seconds + perf_counter() - start,
             }
-
-
-def machine_without(split: Split, alpha: float, picks: Sequence[int]) -> tuple[SVMObjective, Bools]:
-    """The machine that is left when these training samples are deferred, and their mask."""
-    machine = objective_of(split, alpha)
-    deferred = np.zeros(len(split.y_train), dtype=bool)
-    for k in picks:
-        machine.remove(k)
-        deferred[k] = True
-    return machine, deferred
 
 
 def baseline_rows(split: Split, alpha: float, budgets: Sequence[float], seed: int) -> Iterator[Row]:
     """The paper's four baselines at every budget."""
     settings = {"alpha": alpha, **split.kernel}
-    fitted: dict[str, Any] = {
+    teams: dict[str, Any] = {
         "uncertainty": UncertaintyTriage(cv=None, random_state=seed, **settings),
         "predicted": PredictedErrorTriage(cv=None, random_state=seed, **settings),
         "full": FullAutomation(**settings),
@@ -195,7 +117,7 @@ def baseline_rows(split: Split, alpha: float, budgets: Sequence[float], seed: in
     n_train, n_test = len(split.y_train), len(split.y_test)
     for name in BASELINES:
         start = perf_counter()
-        team = fitted.get(name)
+        team = teams.get(name)
         machine, score = split.answers, np.zeros(n_test)
         if team is not None:
             team.fit(split.X_train, split.y_train, human_scores=split.scores)
@@ -204,7 +126,7 @@ def baseline_rows(split: Split, alpha: float, budgets: Sequence[float], seed: in
         for budget in budgets:
             share = {"full": 0.0, "humans": 1.0}.get(name, float(budget))
             n = count_of(share, n_train)
-            # As many as the algorithms may ask: the share that they deferred in training.
+            # As many as an algorithm asks that has used its whole budget in training.
             asked = first_of(score, count_of(n / n_train, n_test))
             yield {
                 "method": name,

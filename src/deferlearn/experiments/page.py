@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 
 import pandas as pd
 
 from deferlearn._atomic import write_atomically
-from deferlearn.experiments.claims import Claim, judge_claims
+from deferlearn.experiments.claims import judge_claims
 from deferlearn.experiments.config import FEWEST_SPLITS, Config
+from deferlearn.experiments.data import TEST_SHARE
 from deferlearn.experiments.reproduce import EXPERIMENTS
+from deferlearn.experiments.verdicts import MEANING, MEANING_OF_ONE_SPLIT, Claim
 
 PAGE = "results.md"
 
-PROTOCOLS = {
-    "repeated": "random stratified splits of 60% for training and 40% for the test (synthetic data: "
-    "fresh draws); doctors drawn anew with the parameters of the paper's appendix; lambda by "
-    "cross-validation under full automation on medical data; the submodularity ratio by the sweep",
-    "published": "one split, the first 40% of the rows for the test, the doctors that are stored in "
-    "the authors' files (Aptos: another draw than the paper's figure), the paper's lambda, "
-    "the ratio 0.01 of the authors' program, and its stop at the first round without a gain",
-}
-NOTES = """\
-- Intervals are 95% t-intervals over splits or draws; differences are paired, split by split. Splits of one
-  data set share cases, so intervals on medical data are a little narrower than those over new patients.
-- Of the test cases, the share that was deferred in training, |S|/|V|, goes to the human: the top ones of
-  the policy's ranking. The triage baselines defer n/|V|.
+POLICIES = """\
 - "margin" is the paper's policy for medical data, logistic regression on the absolute margin. It may learn
   to defer the cases that the machine is surest of, where the selection took samples far on the wrong side.
   "nearest" always defers the smallest absolute margins first. "mlp" is a perceptron on x.
+- Of the test cases, the share that was deferred in training, |S|/|V|, goes to the human: the top ones of
+  the policy's ranking. The triage baselines defer n/|V|.
 """
 
 
@@ -80,13 +73,13 @@ def render(found: dict[str, pd.DataFrame], config: Config) -> str:
     """
     tables = {name: EXPERIMENTS[name].tables(rows) for name, rows in found.items()}
     claims = [c for name in found for c in judge_claims(name, tables[name], config)]
-    parts = [_head(found, config), _claims(claims)]
+    parts = [_head(found, config), _claims(claims, config)]
     for name in found:
-        parts.append(f"## {name}: {EXPERIMENTS[name].title}\n\n![{name}]({name}.png)\n")
-        parts.append(f"`deferlearn reproduce {name}{_options(config)}`\n")
+        experiment = EXPERIMENTS[name]
+        parts.append(f"## {name}: {experiment.title}\n\n![{name}]({name}.png)\n")
+        parts.append(f"{experiment.caption(config)}\n\n`{_command([name], config)}`\n")
         for what, table in tables[name].items():
-            title = f"\n{what.capitalize()}:\n\n" if what else ""
-            parts.append(title + _markdown(compact(table)))
+            parts.append(_folded(what.capitalize() or "Means", _markdown(compact(table))))
     return "\n".join(parts)
 
 
@@ -105,16 +98,12 @@ def compact(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _head(found: dict[str, pd.DataFrame], config: Config) -> str:
-    first = next(iter(found.values())).iloc[0]
+    jobs = pd.concat([rows.groupby("job").first() for rows in found.values()])
     versions = ", ".join(
-        f"{name.removeprefix('version_').replace('_', '-')} {first[name]}"
-        for name in first.index
+        f"{name.removeprefix('version_').replace('_', '-')} {_values(jobs[name])}"
+        for name in jobs.columns
         if name.startswith("version_")
     )
-    seconds = sum(
-        float(rows.groupby("job")["job_seconds"].first().sum()) for rows in found.values()
-    )
-    splits = f"{config.splits} splits or draws" if config.splits > 1 else "One split"
     few = (
         f"\n**{config.splits} splits are too few for results** (at least {FEWEST_SPLITS}).\n"
         if 1 < config.splits < FEWEST_SPLITS
@@ -122,35 +111,85 @@ def _head(found: dict[str, pd.DataFrame], config: Config) -> str:
     )
     return f"""# The paper's results, computed anew: protocol "{config.protocol}"
 
-Generated from the tables by `deferlearn reproduce all{_options(config)}`; not written by hand.
+Generated from the tables by `{_command(list(found), config)}`; not written by hand.
 {few}
-{splits}: {PROTOCOLS[config.protocol]}.
+{_protocol(config)}
 
-{NOTES}
-Computed with {versions}, on {first["machine"]} with {first["cores"]} cores; {seconds:.0f} s in
-all jobs together, one after the other.
+{_intervals(config)}{POLICIES}
+Computed with {versions}, on {_values(jobs["machine"])} with {_values(jobs["cores"])} cores.
+The {len(jobs)} jobs took {jobs["job_cpu_seconds"].sum():.0f} s of processor time together.
 """
 
 
-def _options(config: Config) -> str:
-    """Options of the command that differ from the defaults of this protocol."""
-    text = "" if config.protocol == "repeated" else f" --protocol {config.protocol}"
+def _protocol(config: Config) -> str:
+    """How the data are split and the settings found, in a paragraph."""
+    if config.protocol == "published":
+        text = (
+            "One split: the first 40% of the rows for the test, the doctors that are stored in the "
+            "authors' files (Aptos: another draw than the paper's figure; doctors who guess: drawn "
+            "anew), the paper's lambda, and the authors' program's stop at the first round without a "
+            f"gain. The synthetic data are one draw of ours (seed {config.seed})."
+        )
+    else:
+        text = (
+            f"{config.splits} splits or draws: random stratified splits of 60% for training and 40% for "
+            "the test (synthetic data: fresh draws); doctors drawn anew with the parameters of the paper's "
+            "appendix; lambda on medical data by cross-validation under full automation, of "
+            f"{', '.join(f'{a:g}' for a in config.alphas)} (in `runtime` and `bounds` the paper's)."
+        )
+    ratio = config.submodularity_ratio
+    found = f"by the sweep with step {config.delta:g}" if ratio == "sweep" else f"{ratio:g}"
+    return f"{text} Submodularity ratio: {found}; epsilon of the stochastic algorithm: {config.epsilon:g}."
+
+
+def _intervals(config: Config) -> str:
+    """What the intervals mean, and what they do not."""
+    if config.splits == 1:
+        return ""
+    # Theirs: the mean's variance is 1 / splits + n_test / n_train times a split's, not 1 / splits.
+    factor = math.sqrt(1 + config.splits * TEST_SHARE / (1 - TEST_SHARE))
+    return f"""\
+- Intervals are 95% t-intervals over splits or draws; differences are paired, split by split. Of what cannot
+  be negative they may reach below zero all the same.
+- Splits of one data set share cases. Its intervals say how well the mean over splits of these very cases is
+  known, not what new patients would give: for that, the correction of Nadeau and Bengio (2003) would make
+  them {factor:.1f} times as wide. Draws of synthetic data are independent.
+"""
+
+
+def _command(names: list[str], config: Config) -> str:
+    """The command that makes these results."""
+    what = "all" if names == list(EXPERIMENTS) else " ".join(names)
+    options = "" if config.protocol == "repeated" else f" --protocol {config.protocol}"
     if config == Config.preset(config.protocol):
-        return text
-    if config == Config.preset(config.protocol, quick=True):
-        return f"{text} --quick"
-    if config == Config.preset(config.protocol, splits=config.splits):
-        return f"{text} --splits {config.splits}"
-    return f"{text} --config ..."
+        pass
+    elif config == Config.preset(config.protocol, quick=True):
+        options += " --quick"
+    elif config == Config.preset(config.protocol, splits=config.splits):
+        options += f" --splits {config.splits}"
+    else:
+        options += " --config ..."
+    return f"deferlearn reproduce {what}{options}"
 
 
-def _claims(claims: list[Claim]) -> str:
-    lines = ["## The claims of Sections 4 and 5\n", "| result | claim | verdict | numbers |"]
-    lines.append("|---|---|---|---|")
-    for claim in claims:
-        cells = (claim.experiment, claim.text, f"**{claim.verdict}**", claim.numbers)
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    return "\n".join(lines) + "\n"
+def _claims(claims: list[Claim], config: Config) -> str:
+    lines = ["## The paper's claims\n"]
+    lines.append((MEANING if config.splits > 1 else MEANING_OF_ONE_SPLIT) + "\n")
+    table = pd.DataFrame(
+        [(c.experiment, c.text, f"**{c.verdict}**", c.numbers) for c in claims],
+        columns=["result", "claim", "verdict", "numbers"],
+    )
+    return "\n".join([*lines, _markdown(table)])
+
+
+def _folded(title: str, content: str) -> str:
+    """Shut until somebody wants to see it: some tables have hundreds of lines."""
+    return f"<details><summary>{title}</summary>\n\n{content}\n</details>\n"
+
+
+def _values(column: pd.Series) -> str:
+    """All values of a column, which is one as long as the jobs were run on one machine."""
+    return " and ".join(str(value) for value in column.unique())
 
 
 def _markdown(table: pd.DataFrame) -> str:

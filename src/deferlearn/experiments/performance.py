@@ -9,7 +9,8 @@ import pandas as pd
 
 from deferlearn.experiments import style
 from deferlearn.experiments.experiment import Tables
-from deferlearn.experiments.methods import ALGORITHMS, BASELINES
+from deferlearn.experiments.methods import BASELINES
+from deferlearn.experiments.selecting import ALGORITHMS
 from deferlearn.experiments.stats import differences, summary
 
 VALUES = ("error", "f1")
@@ -23,7 +24,7 @@ def performance_tables(rows: pd.DataFrame) -> Tables:
         "": summary(
             rows,
             ["dataset", "method", "policy", "budget"],
-            [*VALUES, "n_deferred", "n_asked", "alpha", "seconds"],
+            [*VALUES, "n_deferred", "n_asked", "alpha"],
         ),
         "differences": differences(
             rows, ["dataset", "budget"], methods, [*BASELINES, "distorted"], VALUES

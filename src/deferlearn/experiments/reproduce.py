@@ -13,7 +13,7 @@ import pandas as pd
 from deferlearn._atomic import write_atomically
 from deferlearn.experiments import bounds, fig1, fig2, fig3, fig4, fig5, fig6, runtime, style
 from deferlearn.experiments.config import Config
-from deferlearn.experiments.data import retina
+from deferlearn.experiments.data import RETINA, retina
 from deferlearn.experiments.experiment import Experiment
 from deferlearn.experiments.runner import run_jobs
 from deferlearn.experiments.store import write_table
@@ -115,7 +115,7 @@ def draw(experiment: Experiment, rows: pd.DataFrame, config: Config) -> Any:
 
 
 def prepare(names: Sequence[str], config: Config, out: str | os.PathLike[str]) -> float:
-    """Make the folder and fetch the data, before any work is done.
+    """Make the folder, fetch the data and note the settings, before any work is done.
 
     Parameters
     ----------
@@ -133,13 +133,11 @@ def prepare(names: Sequence[str], config: Config, out: str | os.PathLike[str]) -
     """
     folder = Path(out) / config.protocol
     folder.mkdir(parents=True, exist_ok=True)
-    needed: set[str] = (
-        set(config.datasets) if any(EXPERIMENTS[name].medical for name in names) else set()
-    )
-    if "fig6" in names:
-        needed.add(fig6.DATASET)
-    for dataset in sorted(needed):
-        retina(dataset)
+    jobs = {name: EXPERIMENTS[name].jobs(config) for name in names}
+    asked = {job.parameters.get("dataset") for todo in jobs.values() for job in todo}
+    for dataset in RETINA:
+        if dataset in asked:
+            retina(dataset)
     content = config.model_dump_json(indent=2) + "\n"
     write_atomically(folder / "config.json", content.encode())
-    return sum(EXPERIMENTS[n].cost * len(EXPERIMENTS[n].jobs(config)) for n in names)
+    return sum(EXPERIMENTS[name].cost * len(todo) for name, todo in jobs.items())

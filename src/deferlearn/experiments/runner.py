@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
 import pandas as pd
@@ -51,6 +52,11 @@ def run_jobs(
     table : DataFrame
         A row a run.
 
+    Raises
+    ------
+    JobError
+        If a job failed or its process was killed; jobs that were finished before are kept.
+
     Examples
     --------
     >>> import tempfile
@@ -74,8 +80,15 @@ def run_jobs(
             return_as="generator_unordered",
             batch_size=1,
         )
-        for _ in parallel(delayed(_run_and_keep)(job, work, store) for job in todo):
-            report(1)
+        try:
+            for _ in parallel(delayed(_run_and_keep)(job, work, store) for job in todo):
+                report(1)
+        except BrokenProcessPool as error:
+            # It was killed, perhaps for want of memory; the first line of the message says so.
+            why = str(error).partition("\n")[0]
+            raise JobError(
+                f"a process that ran jobs of {todo[0].experiment} broke: {why}"
+            ) from error
     return store.table(jobs)
 
 

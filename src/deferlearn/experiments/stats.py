@@ -13,7 +13,9 @@ CONFIDENCE = 0.95
 
 
 def t_interval(values: Any, confidence: float = CONFIDENCE) -> tuple[float, float, float]:
-    """Mean, and lower and upper end of its t-interval; one value tells nothing of it (NaN).
+    """Mean, and lower and upper end of its t-interval; NaN for what the values do not tell.
+
+    One value tells nothing of the interval, and none nothing at all.
 
     Parameters
     ----------
@@ -33,7 +35,7 @@ def t_interval(values: Any, confidence: float = CONFIDENCE) -> tuple[float, floa
     [2.0, -0.484, 4.484]
     """
     numbers = np.asarray(values, dtype=np.float64)
-    mean = float(numbers.mean())
+    mean = float(numbers.mean()) if len(numbers) else float("nan")
     if len(numbers) < 2:
         return mean, float("nan"), float("nan")
     width = stats.t.ppf((1 + confidence) / 2, len(numbers) - 1)
@@ -63,10 +65,41 @@ def summary(rows: pd.DataFrame, by: Sequence[str], values: Sequence[str]) -> pd.
         line: dict[str, Any] = dict(zip(by, names, strict=True))
         line["runs"] = len(group)
         for value in values:
-            mean, low, high = t_interval(group[value])
-            line |= {value: mean, f"{value}_low": low, f"{value}_high": high}
+            line |= _ends(value, group[value])
         lines.append(line)
     return pd.DataFrame(lines)
+
+
+def paired(own: pd.DataFrame, other: pd.DataFrame, values: Sequence[str]) -> dict[str, Any]:
+    """Mean, low and high of own minus other, seed by seed.
+
+    Parameters
+    ----------
+    own, other : DataFrame
+        A row a seed, in any order; only seeds that both have are compared.
+    values : sequence of str
+        Columns to compare.
+
+    Returns
+    -------
+    line : dict
+        `runs`; and for each value `value`, `value_low`, `value_high`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from deferlearn.experiments.stats import paired
+    >>> own = pd.DataFrame({"seed": [0, 1], "error": [0.25, 0.5]})
+    >>> other = pd.DataFrame({"seed": [1, 0], "error": [0.75, 0.5]})
+    >>> paired(own, other, ["error"])
+    {'runs': 2, 'error': -0.25, 'error_low': -0.25, 'error_high': -0.25}
+    """
+    own, other = own.set_index("seed"), other.set_index("seed")
+    seeds = own.index.intersection(other.index)
+    line: dict[str, Any] = {"runs": len(seeds)}
+    for value in values:
+        line |= _ends(value, own.loc[seeds, value] - other.loc[seeds, value])
+    return line
 
 
 def differences(
@@ -106,17 +139,16 @@ def differences(
                 other = _of(group, baseline, policy)
                 if own.empty or other.empty:
                     continue
-                seeds = own.index.intersection(other.index)
                 line: dict[str, Any] = dict(zip(within, names, strict=True))
-                line |= {"method": method, "policy": policy, "minus": baseline, "runs": len(seeds)}
-                for value in values:
-                    gap = own.loc[seeds, value] - other.loc[seeds, value]
-                    mean, low, high = t_interval(gap)
-                    line |= {value: mean, f"{value}_low": low, f"{value}_high": high}
-                lines.append(line)
+                line |= {"method": method, "policy": policy, "minus": baseline}
+                lines.append(line | paired(own, other, values))
     return pd.DataFrame(lines)
 
 
 def _of(group: pd.DataFrame, method: str, policy: str) -> pd.DataFrame:
-    mine = group[(group["method"] == method) & group["policy"].isin([policy, ""])]
-    return mine.set_index("seed")
+    return group[(group["method"] == method) & group["policy"].isin([policy, ""])]
+
+
+def _ends(name: str, values: Any) -> dict[str, float]:
+    mean, low, high = t_interval(values)
+    return {name: mean, f"{name}_low": low, f"{name}_high": high}

@@ -24,15 +24,8 @@ METHODS: dict[str, tuple[str, str, str, Any]] = {
     "full": ("full automation", "0.45", "", "-."),
     "humans": ("no automation (humans)", "0.0", "", ":"),
 }
-# Levels of human error, dark to light: grey values differ, so that no colour vision is needed.
-LEVELS = (
-    ("#00224E", "o"),
-    ("#575D6D", "^"),
-    ("#A59C74", "s"),
-    ("#DCC000", "D"),
-    ("#7F7F7F", "v"),
-    ("#B0B0B0", "P"),
-)
+# Of levels of human error, in their order.
+LEVEL_MARKERS = ("o", "^", "s", "D", "v", "P")
 DATASETS = {
     "messidor": "Messidor",
     "stare": "Stare",
@@ -41,9 +34,10 @@ DATASETS = {
     "quadratic": "synthetic, quadratic",
 }
 METRICS = {"error": "test error", "f1": "F1 score"}
+BUDGET = "budget n/|V|"
 
 # Inches and points: letters are still read when the figure is printed half as wide.
-WIDTH, FONT, DPI = 7.0, 12.5, 200
+WIDTH, FONT, DPI = 7.0, 14.0, 200
 BAND = 0.18
 FORMATS = ("pdf", "svg", "png")
 # Without dates, the same numbers give the same files.
@@ -72,6 +66,28 @@ def look() -> Any:
     return matplotlib.rc_context(settings)
 
 
+def level_looks(count: int) -> list[tuple[Any, str]]:
+    """Colour and marker of each level: dark to light, so that no colour vision is needed.
+
+    Examples
+    --------
+    >>> from deferlearn.experiments.style import level_looks
+    >>> [marker for _, marker in level_looks(4)]
+    ['o', '^', 's', 'D']
+    """
+    import matplotlib
+
+    shades = matplotlib.colormaps["cividis"]
+    # Not to the end of the map, whose yellow is too light for thin lines.
+    places = [0.84 * k / max(count - 1, 1) for k in range(count)]
+    return [(shades(x), m) for x, m in zip(places, LEVEL_MARKERS[:count], strict=True)]
+
+
+def bands(splits: int) -> str:
+    """What the bands around the lines are, for a caption."""
+    return "Bands are 95% intervals." if splits > 1 else "One split: there are no intervals."
+
+
 def figure_of(height: float, rows: int = 1, columns: int = 1, **options: Any) -> tuple[Figure, Any]:
     """A figure and its axes, two-dimensional; without pyplot, which would want a screen."""
     from matplotlib.figure import Figure
@@ -81,7 +97,7 @@ def figure_of(height: float, rows: int = 1, columns: int = 1, **options: Any) ->
 
 
 def draw_line(
-    ax: Axes, x: Any, mean: Any, low: Any, high: Any, colour: str, marker: str, dashes: str
+    ax: Axes, x: Any, mean: Any, low: Any, high: Any, colour: Any, marker: str, dashes: str
 ) -> None:
     """A mean against the budget, with the band of its interval."""
     ax.plot(x, mean, color=colour, marker=marker or None, linestyle=dashes, zorder=3)
@@ -105,8 +121,7 @@ def level_legend(figure: Figure, levels: Sequence[str], title: str, extra: Any =
     from matplotlib.lines import Line2D
 
     handles: list[Any] = [
-        Line2D([], [], color=colour, marker=marker)
-        for (colour, marker), _ in zip(LEVELS, levels, strict=False)
+        Line2D([], [], color=colour, marker=marker) for colour, marker in level_looks(len(levels))
     ]
     names = list(levels)
     for handle, name in extra:

@@ -1,0 +1,158 @@
+"""Whom the two algorithms defer on one split, at every budget.
+
+They are run as `AssistedSVC` would, but for all budgets at once, because runs of one objective share
+their states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from deferlearn._parameters import count_of
+from deferlearn.experiments.data import Split
+from deferlearn.objective import SVMObjective
+from deferlearn.selection import (
+    SelectionResult,
+    States,
+    distorted_greedy,
+    stochastic_distorted_greedy,
+    submodularity_sweep,
+)
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+ALGORITHMS = ("distorted", "stochastic")
+
+
+@dataclass(frozen=True)
+class Selecting:
+    """How the algorithms select, and which policy learns from it.
+
+    Attributes
+    ----------
+    ratio : float or "sweep"
+        The submodularity ratio, or the search for one.
+    delta, epsilon : float
+        As in `Config`.
+    policies : tuple of {"mlp", "margin", "nearest"}
+        Each of them is tried with every selection.
+    stop_early : bool
+        Whether a selection ends at the first round without a positive score, as the authors' program
+        does.
+    seed : int
+        Of random samples and of the policy.
+    """
+
+    ratio: float | str
+    delta: float = 0.1
+    epsilon: float = 0.01
+    policies: tuple[str, ...] = ()
+    stop_early: bool = False
+    seed: int = 0
+
+    @classmethod
+    def of(cls, parameters: dict[str, Any]) -> Selecting:
+        """From a job's parameters."""
+        return cls(
+            parameters["submodularity_ratio"],
+            parameters["delta"],
+            parameters["epsilon"],
+            tuple(parameters.get("policies", ())),
+            parameters["protocol"] == "published",
+            # As `AssistedSVC(random_state=seed)` has it.
+            int(check_random_state(parameters["seed"]).randint(np.iinfo(np.int32).max)),
+        )
+
+    def select(
+        self,
+        algorithm: str,
+        objective: SVMObjective,
+        loss: Floats,
+        n: int,
+        states: States | None = None,
+    ) -> SelectionResult:
+        """Select at most n samples; runs that are given the same states share their work."""
+        options: dict[str, Any] = {"states": states}
+        greedy: Any = distorted_greedy
+        if algorithm == "stochastic":
+            greedy = stochastic_distorted_greedy
+            options |= {"epsilon": self.epsilon, "random_state": self.seed}
+        if self.ratio == "sweep":
+            options |= {"delta": self.delta, "algorithm": greedy}
+            return submodularity_sweep(objective, loss, n, **options)
+        return greedy(objective, loss, n, self.ratio, **options)
+
+    def n_picks(self, result: SelectionResult) -> int:
+        """How many of the selected samples are deferred: all, unless the selection ends early."""
+        taken = [i.picked for i in result.iterations]
+        return taken.index(-1) if self.stop_early and -1 in taken else len(result.order)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Whom an algorithm defers at one budget.
+
+    Attributes
+    ----------
+    budget : float
+        The share n/|V|.
+    n : int
+        The most that may be deferred.
+    picks : list of int
+        Training samples that are, in their order.
+    value : float
+        By how much the loss of machine and human together fell.
+    ratio : float
+        The submodularity ratio that was worked with.
+    seconds : float
+        It took; a budget whose states an earlier one has already visited takes less.
+    """
+
+    budget: float
+    n: int
+    picks: list[int]
+    value: float
+    ratio: float
+    seconds: float
+
+
+def objective_of(split: Split, alpha: float) -> SVMObjective:
+    """The machine on all training samples."""
+    return SVMObjective(split.X_train, split.y_train, alpha=alpha, **split.kernel)
+
+
+def selections(
+    split: Split, alpha: float, algorithm: str, budgets: Sequence[float], how: Selecting
+) -> Iterator[Selection]:
+    """Whom the algorithm defers at each budget."""
+    objective = objective_of(split, alpha)
+    states = States(objective)
+    for budget in budgets:
+        n = count_of(float(budget), len(split.y_train))
+        start = perf_counter()
+        result = how.select(algorithm, objective, split.loss, n, states)
+        count = how.n_picks(result)
+        picks = [int(k) for k in result.order[:count]]
+        value = result.value
+        if count < len(result.order):
+            value = float(result.gains[:count].sum() - split.loss[picks].sum())
+        seconds = perf_counter() - start
+        yield Selection(budget, n, picks, value, result.submodularity_ratio, seconds)
+
+
+def machine_without(split: Split, alpha: float, picks: Sequence[int]) -> tuple[SVMObjective, Bools]:
+    """The machine that is left when these training samples are deferred, and their mask."""
+    machine = objective_of(split, alpha)
+    deferred = np.zeros(len(split.y_train), dtype=bool)
+    for k in picks:
+        machine.remove(k)
+        deferred[k] = True
+    return machine, deferred
