@@ -18,18 +18,47 @@ from deferlearn.cli._errors import FAILURE, fail
 # numpy's generator takes no larger seed.
 MAX_SEED = 2**32 - 1
 
+# Headings of the help.
+FILES, ANSWERS, COLUMNS = "How CSV files are written", "Human answers", "Columns"
+
 Delimiter = Annotated[
     str | None,
     typer.Option(
         help="What separates cells of CSV files: a character, or tab. Default: a comma; a tab for .tsv.",
         show_default=False,
+        rich_help_panel=FILES,
     ),
 ]
 Decimal = Annotated[
-    str, typer.Option(help="What separates decimals in CSV files, . or , (never guessed).")
+    str,
+    typer.Option(
+        help="What separates decimals in CSV files, . or , (never guessed).", rich_help_panel=FILES
+    ),
 ]
-Encoding = Annotated[str, typer.Option(help="Encoding of CSV files.")]
+Encoding = Annotated[str, typer.Option(help="Encoding of CSV files.", rich_help_panel=FILES)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+
+
+def unwrapped(text: str | None) -> str:
+    r"""Paragraphs as one line each: a terminal breaks lines where it ends, not where the source does.
+
+    Parameters
+    ----------
+    text : str or None
+        A docstring.
+
+    Returns
+    -------
+    text : str
+
+    Examples
+    --------
+    >>> from deferlearn.cli._tables import unwrapped
+    >>> unwrapped("One\n    line.\n\n    Another.")
+    'One line.\n\nAnother.'
+    """
+    paragraphs = (text or "").split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
 def require_arrow(command: str) -> None:

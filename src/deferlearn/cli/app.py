@@ -8,6 +8,7 @@ from deferlearn import __version__
 from deferlearn.cli import apply as _apply
 from deferlearn.cli import fit as _fit
 from deferlearn.cli import labelstudio as _labelstudio
+from deferlearn.cli._tables import unwrapped
 from deferlearn.cli.demo import demo
 from deferlearn.cli.reproduce import reproduce
 
@@ -17,9 +18,12 @@ app = typer.Typer(
     add_completion=False,
 )
 app.command()(demo)
-app.command(epilog=_fit.EXAMPLES)(_fit.fit)
-app.command(epilog=_apply.EXAMPLES)(_apply.apply)
-app.command(_labelstudio.NAME, epilog=_labelstudio.EXAMPLES)(_labelstudio.import_answers)
+for name, command, examples in (
+    (_fit.NAME, _fit.fit, _fit.EXAMPLES),
+    (_apply.NAME, _apply.apply, _apply.EXAMPLES),
+    (_labelstudio.NAME, _labelstudio.import_answers, _labelstudio.EXAMPLES),
+):
+    app.command(name, help=unwrapped(command.__doc__), epilog=unwrapped(examples))(command)
 app.command()(reproduce)
 
 

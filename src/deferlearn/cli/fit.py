@@ -11,6 +11,8 @@ from rich.console import Console
 
 from deferlearn.cli._errors import noted, reported
 from deferlearn.cli._tables import (
+    ANSWERS,
+    COLUMNS,
     MAX_SEED,
     AsJson,
     Decimal,
@@ -50,22 +52,38 @@ def fit(
     out: Annotated[Path, typer.Option(help="File for the model.", show_default=False)],
     human: Annotated[
         list[str] | None,
-        typer.Option(help="Column of a reader's answers; may be repeated.", show_default=False),
+        typer.Option(
+            help="Column of a reader's answers; may be repeated.",
+            show_default=False,
+            rich_help_panel=ANSWERS,
+        ),
     ] = None,
     answers: Annotated[
         Path | None,
-        typer.Option(help="Long table of answers, one row an answer.", show_default=False),
+        typer.Option(
+            help="Long table of answers, one row an answer.",
+            show_default=False,
+            rich_help_panel=ANSWERS,
+        ),
     ] = None,
-    case: Annotated[str, typer.Option(help="Column of that table that names the case.")] = "case",
+    case: Annotated[
+        str, typer.Option(help="Column of that table that names the case.", rich_help_panel=ANSWERS)
+    ] = "case",
     reader: Annotated[
-        str, typer.Option(help="Column of that table that names the reader.")
+        str,
+        typer.Option(help="Column of that table that names the reader.", rich_help_panel=ANSWERS),
     ] = "reader",
     answer: Annotated[
-        str, typer.Option(help="Column of that table that holds the answer.")
+        str,
+        typer.Option(help="Column of that table that holds the answer.", rich_help_panel=ANSWERS),
     ] = "answer",
     label_studio: Annotated[
         Path | None,
-        typer.Option(help="Answers as Label Studio exports them (JSON).", show_default=False),
+        typer.Option(
+            help="Answers as Label Studio exports them (JSON).",
+            show_default=False,
+            rich_help_panel=ANSWERS,
+        ),
     ] = None,
     identifier: Annotated[
         str | None,
@@ -73,6 +91,7 @@ def fit(
             "--id",
             help="Column of the cases that names them; it is no feature. Default: that of --case.",
             show_default=False,
+            rich_help_panel=COLUMNS,
         ),
     ] = None,
     group: Annotated[
@@ -80,6 +99,7 @@ def fit(
         typer.Option(
             help="Column of what belongs together, such as a patient; it is no feature.",
             show_default=False,
+            rich_help_panel=COLUMNS,
         ),
     ] = None,
     budget: Annotated[
@@ -94,15 +114,27 @@ def fit(
     ] = None,
     drop: Annotated[
         list[str] | None,
-        typer.Option(help="Column to leave out; may be repeated.", show_default=False),
+        typer.Option(
+            help="Column to leave out; may be repeated.",
+            show_default=False,
+            rich_help_panel=COLUMNS,
+        ),
     ] = None,
     category: Annotated[
         list[str] | None,
-        typer.Option(help="Column to take as categories, whatever it holds.", show_default=False),
+        typer.Option(
+            help="Column to take as categories, whatever it holds.",
+            show_default=False,
+            rich_help_panel=COLUMNS,
+        ),
     ] = None,
     number: Annotated[
         list[str] | None,
-        typer.Option(help="Column to take as numbers, whatever it is named.", show_default=False),
+        typer.Option(
+            help="Column to take as numbers, whatever it is named.",
+            show_default=False,
+            rich_help_panel=COLUMNS,
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of all that is random.")] = 0,
     jobs: Annotated[
@@ -218,9 +250,15 @@ def _fit(
 ) -> dict[str, Any]:
     """Fit, judge and store; the model's card."""
     import deferlearn
-    from deferlearn.tabular import TableError, fit_table
+    from deferlearn.tabular import TableEncoder, TableError, fit_table
     from deferlearn.tabular.evaluation import cross_validated_errors
+    from deferlearn.tabular.team import check_settings
 
+    # Before anything is said to be going on: what cannot be used costs nobody any time.
+    check_settings(cases, options["budget"], options["alpha"])
+    TableEncoder(**{name: options[name] for name in ("number", "category", "drop")}).fit(
+        cases.features
+    )
     with noted() as notes:
         with status(f"Fitting machine and policy on {len(cases)} cases"):
             try:

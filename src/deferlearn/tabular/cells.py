@@ -22,7 +22,9 @@ COMMA_NUMBER = r"[+-]?(\d+,?\d*|,\d+)([eE][+-]?\d+)?"
 # Python's and Arrow's regular expressions read it alike.
 FORMULA = "^([ \t\r\n\v\f\u00a0\ufeff]*[=+@＝＋－＠-]|[\t\r\n\0])"
 _FORMULA = re.compile(FORMULA)
-_NUMBER = re.compile(f"^{NUMBER}$", re.ASCII)
+# With a point or a comma: numbers are harmless wherever they are opened.
+PLAIN = rf"^({NUMBER}|{COMMA_NUMBER})$"
+_PLAIN = re.compile(PLAIN, re.ASCII)
 
 
 def raw_text(column: Any) -> Any:
@@ -161,7 +163,7 @@ def safe_cell(text: str) -> str:
     >>> [safe_cell(text) for text in ("=1+1", "-5", "-5 mg", "@home", "plain")]
     ["'=1+1", '-5', "'-5 mg", "'@home", 'plain']
     """
-    if _FORMULA.match(text) and not _NUMBER.match(text):
+    if _FORMULA.match(text) and not _PLAIN.fullmatch(text):
         return "'" + text
     return text
 
@@ -174,7 +176,7 @@ def safe_cells(column: Any) -> list[str | None]:
     text = raw_text(column)
     formula = pc.match_substring_regex(text, FORMULA)
     if pc.any(formula).as_py():
-        formula = pc.and_(formula, pc.invert(pc.match_substring_regex(text, f"^{NUMBER}$")))
+        formula = pc.and_(formula, pc.invert(pc.match_substring_regex(text, PLAIN)))
         quoted = pc.binary_join_element_wise(pa.scalar("'"), text, pa.scalar(""))
         text = pc.if_else(formula, quoted, text)
     return list(text.to_pylist())

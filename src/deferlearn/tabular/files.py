@@ -282,7 +282,7 @@ def as_table(data: Any) -> Any:
     if isinstance(data, pa.Table):
         return data
     try:
-        if type(data).__module__.startswith("pandas."):
+        if type(data).__module__.split(".")[0] == "pandas":
             return pa.Table.from_pandas(data, preserve_index=False)
         return pa.table(data)
     except (pa.ArrowException, TypeError, ValueError) as error:

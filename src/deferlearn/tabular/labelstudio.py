@@ -72,8 +72,12 @@ class TaskWriter:
         routed : pyarrow.Table
             What was decided about them.
         """
-        taken = [row for row, who in enumerate(routed["taken_by"].to_pylist()) if who == "human"]
-        cases, decided = chunk.take(taken), routed.take(taken).to_pylist()
+        import pyarrow as pa
+
+        who_takes = routed["taken_by"].to_pylist()
+        taken = [row for row, who in enumerate(who_takes) if who == "human"]
+        rows = pa.array(taken, pa.int64())
+        cases, decided = chunk.take(rows), routed.take(rows).to_pylist()
         shown = {
             name: raw_text(cases.column(name)).to_pylist()
             for name in cases.column_names

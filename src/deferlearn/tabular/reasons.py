@@ -60,7 +60,8 @@ class Batch:
     def clauses(self, scores: Array, ranks: NDArray[np.int64]) -> Iterable[str]:
         """A clause for each case."""
         return (
-            f"rank {rank} of {self.total} by deferral score ({score:.4g}), the first {self.count} go to humans"
+            f"rank {rank} of {self.total} by deferral score ({score:.4g}), the first {self.count} go to "
+            "humans"
             for score, rank in zip(scores.tolist(), ranks.tolist(), strict=True)
         )
 

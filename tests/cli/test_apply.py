@@ -1,0 +1,376 @@
+"""`deferlearn apply` and `import-answers`: a model and a table in, decisions out, and answers back."""
+
+import csv
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from sklearn.linear_model import LogisticRegression
+from typer.testing import CliRunner
+
+import deferlearn
+from case_tables import make_cases, read_csv, write_csv
+from deferlearn.cli import apply as command
+from deferlearn.cli import labelstudio
+from deferlearn.cli.app import app
+from deferlearn.tabular.routing import COLUMNS
+
+ROLES = ("--label", "diagnosis", "--human", "reader_1", "--human", "reader_2", "--id", "id")
+QUICK = ("--alpha", "0.1", "--no-evaluate", "--drop", "patient")
+FEATURES = ("size", "dose", "age", "site")
+
+
+def invoke(*words):
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("model")
+    cases = write_csv(folder / "cases.csv", make_cases())
+    result = invoke("fit", cases, *ROLES, *QUICK, "--out", folder / "model.skops")
+    assert result.exit_code == 0, result.output
+    return folder / "model.skops"
+
+
+@pytest.fixture
+def run(monkeypatch):
+    # Wide enough that rich breaks no line.
+    monkeypatch.setenv("COLUMNS", "300")
+    return invoke
+
+
+@pytest.fixture
+def new():
+    columns = make_cases(60, seed=1)
+    return {name: columns[name] for name in ("id", *FEATURES)}
+
+
+@pytest.fixture
+def path(tmp_path, new):
+    return write_csv(tmp_path / "new.csv", new)
+
+
+def content_of(folder):
+    return {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def assert_mistake(result, folder, before, *parts):
+    """One line on stderr, exit code 2, no traceback, and a folder as it was."""
+    assert result.exit_code == 2, result.output
+    assert isinstance(result.exception, SystemExit)
+    (line,) = result.stderr.strip().splitlines()
+    for part in parts:
+        assert part in line
+    assert result.stdout == ""
+    assert content_of(folder) == before
+
+
+# -- what is decided --------------------------------------------------------------------------
+
+
+def test_each_case_with_answer_score_and_reason(run, model, path, new, tmp_path):
+    out = tmp_path / "routed.csv"
+    result = run("apply", model, path, "--out", out, "--chunk-rows", 7)
+    assert result.exit_code == 0, result.output
+    rows = read_csv(out)
+    assert list(rows[0]) == ["id", *FEATURES, *COLUMNS]
+    team = deferlearn.load(model)
+    for name, cells in new.items():
+        assert [row[name] for row in rows] == ["" if c is None else str(c) for c in cells]
+    assert [row["machine_answer"] for row in rows] == team.predict(new).tolist()
+    assert [row["deferred"] == "true" for row in rows] == team.defer(new).tolist()
+    scores = [float(row["deferral_score"]) for row in rows]
+    np.testing.assert_allclose(scores, team.deferral_score(new), rtol=1e-12)
+    for row in rows:
+        assert row["reason"].startswith(f"{row['taken_by']}: ")
+        assert row["model_version"].startswith("deferlearn-")
+    deferred = int(team.defer(new).sum())
+    assert f"{deferred} ({deferred / 60:.1%})" in result.stdout
+    assert f"Result: {out}" in result.stdout
+
+
+def test_json_tells_the_same(run, model, path, tmp_path):
+    out = tmp_path / "routed.csv"
+    words = ("apply", model, path, "--out", out, "--audit", 0.5, "--seed", 3, "--json")
+    told = json.loads(run(*words).stdout)
+    rows = read_csv(out)
+    assert told["rows"] == 60
+    assert told["deferred"] == sum(row["deferred"] == "true" for row in rows)
+    assert told["audited"] == sum(row["audit"] == "true" for row in rows) > 0
+    assert told["machine"] == sum(row["taken_by"] == "machine" for row in rows)
+    assert (told["seed"], told["rule"], told["notes"]) == (3, "one by one", [])
+    first = out.read_bytes()
+    assert json.loads(run(*words).stdout)["audited"] == told["audited"]
+    assert out.read_bytes() == first
+
+
+def test_a_lot_without_seed_is_told_and_can_be_drawn_again(run, model, path, tmp_path):
+    out = tmp_path / "routed.csv"
+    words = ("apply", model, path, "--out", out, "--audit", 0.5, "--json")
+    seed = json.loads(run(*words).stdout)["seed"]
+    first = out.read_bytes()
+    run(*words, "--seed", seed)
+    assert out.read_bytes() == first
+
+
+@pytest.mark.parametrize(
+    ("words", "budget"),
+    [
+        (("--top",), 0.2),
+        (("--budget", "0.35"), 0.35),
+        (("--budget", "25%"), 0.25),
+        (("--budget", "7"), 7),
+    ],
+)
+def test_batches(run, model, path, new, tmp_path, words, budget):
+    out = tmp_path / "routed.csv"
+    result = run("apply", model, path, "--out", out, *words, "--chunk-rows", 11)
+    assert result.exit_code == 0, result.output
+    rows = read_csv(out)
+    expected = deferlearn.load(model).defer_top(new, budget)
+    assert [row["deferred"] == "true" for row in rows] == expected.tolist()
+    assert sorted(int(row["rank"]) for row in rows) == list(range(1, 61))
+    assert "batch" in result.stdout
+
+
+def test_parquet_in_and_out(run, model, path, new, tmp_path):
+    pq.write_table(pa.table(new), tmp_path / "new.parquet")
+    out = tmp_path / "routed.parquet"
+    assert run("apply", model, tmp_path / "new.parquet", "--out", out).exit_code == 0
+    assert run("apply", model, path, "--out", tmp_path / "routed.csv").exit_code == 0
+    typed, text = pq.read_table(out), read_csv(tmp_path / "routed.csv")
+    assert typed.schema.field("age").type == pa.int64()
+    assert typed["deferral_score"].to_pylist() == [float(row["deferral_score"]) for row in text]
+    assert typed["taken_by"].to_pylist() == [row["taken_by"] for row in text]
+
+
+def test_european_files_come_back_european(run, model, path, new, tmp_path):
+    new["size"] = [str(cell).replace(".", ",") for cell in new["size"]]
+    new["dose"] = [str(cell).replace(".", ",") for cell in new["dose"]]
+    european = write_csv(tmp_path / "e.csv", new, delimiter=";")
+    out, plain = tmp_path / "e_out.csv", tmp_path / "out.csv"
+    words = ("--delimiter", ";", "--decimal", ",")
+    assert run("apply", model, european, "--out", out, *words).exit_code == 0
+    assert run("apply", model, path, "--out", plain).exit_code == 0
+    with open(out, newline="") as file:
+        rows = list(csv.DictReader(file, delimiter=";"))
+    expected = [row["deferral_score"].replace(".", ",") for row in read_csv(plain)]
+    assert [row["deferral_score"] for row in rows] == expected
+    assert [row["size"] for row in rows] == new["size"]
+
+
+def test_new_categories_and_extra_columns_are_no_error(run, model, tmp_path, new):
+    new["site"][:3] = ["Paris", "Lyon", "Paris"]
+    new["diagnosis"] = ["ill"] * 60
+    new["free text"] = ["any, thing\n"] * 60
+    path = write_csv(tmp_path / "new.csv", new)
+    out = tmp_path / "routed.csv"
+    result = run("apply", model, path, "--out", out)
+    assert result.exit_code == 0, result.output
+    assert (
+        "column 'site' has 3 cells with a category that was not there in training" in result.stdout
+    )
+    assert "'Paris'" in result.stdout
+    assert [row["free text"] for row in read_csv(out)] == new["free text"]
+
+
+def test_cells_that_a_spreadsheet_would_run_are_made_safe(run, model, tmp_path, new):
+    new["id"] = ["=HYPERLINK(1)", "+1+1", "-2+3", "@SUM(1)", "\tx", "-5", "-1.5e3", *new["id"][7:]]
+    new["=cmd"] = ["-7"] * 60
+    path = write_csv(tmp_path / "new.csv", new)
+    out = tmp_path / "routed.csv"
+    assert run("apply", model, path, "--out", out).exit_code == 0
+    rows = read_csv(out)
+    assert [row["id"] for row in rows[:7]] == [
+        "'=HYPERLINK(1)",
+        "'+1+1",
+        "'-2+3",
+        "'@SUM(1)",
+        "'\tx",
+        "-5",
+        "-1.5e3",
+    ]
+    assert {row["'=cmd"] for row in rows} == {"-7"}
+    assert any(float(row["size"]) < 0 for row in rows)
+
+
+# -- Label Studio, there and back -------------------------------------------------------------
+
+
+def test_from_tasks_to_answers_to_another_model(run, model, tmp_path, new):
+    """What goes to humans comes back as answers that a second fit takes."""
+    columns = make_cases(60, seed=1)
+    cases = {name: columns[name] for name in ("id", *FEATURES, "diagnosis")}
+    path = write_csv(tmp_path / "new.csv", cases)
+    out, tasks = tmp_path / "routed.csv", tmp_path / "tasks.json"
+    words = ("--budget", "0.5", "--audit", 0.3, "--seed", 1, "--label-studio", tasks)
+    result = run("apply", model, path, "--out", out, *words)
+    assert result.exit_code == 0, result.output
+    rows, written = read_csv(out), json.loads(tasks.read_text())
+    taken = [row["id"] for row in rows if row["taken_by"] == "human"]
+    assert [task["data"]["id"] for task in written] == taken
+    assert str(len(taken)) in result.stdout
+    assert (
+        "diagnosis" not in written[0]["data"]["case"]
+    )  # the truth is not shown to those who answer
+    assert "<Choices" in (tmp_path / "tasks.xml").read_text()
+
+    said = dict(zip(columns["id"], columns["reader_1"], strict=True))
+    for task in written:
+        choice = {"from_name": "answer", "value": {"choices": [said[task["data"]["id"]]]}}
+        task["annotations"] = [{"result": [choice], "completed_by": {"email": "ann@example.org"}}]
+    export = tmp_path / "export.json"
+    export.write_text(json.dumps(written))
+    answers = tmp_path / "answers.csv"
+    result = run("import-answers", export, "--out", answers, "--json")
+    assert json.loads(result.stdout)["readers"] == {"ann@example.org": len(taken)}
+    assert [row["answer"] for row in read_csv(answers)] == [said[name] for name in taken]
+
+    stored = []
+    fit = ("fit", path, "--label", "diagnosis", "--id", "id", *QUICK[:3], "--out", tmp_path / "m2")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(deferlearn, "save", lambda model, path: stored.append(model), raising=False)
+        for source in (("--answers", answers), ("--label-studio", export)):
+            result = run(*fit, *source)
+            assert result.exit_code == 0, result.output
+    wide, direct = stored
+    assert wide.card_["readers"] == direct.card_["readers"]
+    assert wide.card_["readers"][0]["answers"] == len(taken)
+    np.testing.assert_array_equal(wide.deferral_score(new), direct.deferral_score(new))
+
+
+def test_import_prints_who_answered(run, tmp_path):
+    choice = {"from_name": "answer", "value": {"choices": ["a"]}}
+    task = {"data": {"id": "=1"}, "annotations": [{"result": [choice], "completed_by": 4}]}
+    (tmp_path / "e.json").write_text(json.dumps([task]))
+    result = run("import-answers", tmp_path / "e.json", "--out", tmp_path / "a.csv")
+    assert result.exit_code == 0, result.output
+    assert read_csv(tmp_path / "a.csv") == [{"case": "'=1", "reader": "4", "answer": "a"}]
+
+
+def test_import_of_what_is_no_export(run, tmp_path):
+    (tmp_path / "e.json").write_text("[{}]")
+    before = content_of(tmp_path)
+    result = run("import-answers", tmp_path / "e.json", "--out", tmp_path / "a.csv")
+    assert_mistake(result, tmp_path, before, "deferlearn import-answers: ", "JSON-MIN")
+    result = run("import-answers", tmp_path / "e.json", "--out", tmp_path / "e.json")
+    assert_mistake(result, tmp_path, before, "would be overwritten")
+
+
+# -- mistakes ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "words", "parts"),
+    [
+        ({"age": None}, (), ["no column 'age'", "which the model needs"]),
+        ({"age": None, "site": None}, (), ["no column 'age' (nor 'site')"]),
+        ({"age": ["old"] * 60}, (), ["'old' in row 1", "not a finite number", "new.csv"]),
+        ({"size": ["1.5"] * 50 + ["1,5"] * 10}, ("--chunk-rows", "20"), ["'1,5' in row 51"]),
+        ({"size": ["1.5"] * 60}, ("--decimal", ","), ["'1.5' in row 1", "comma"]),
+        ({"rank": [1] * 60}, (), ["has a column 'rank'", "rename"]),
+        ({}, ("--budget", "2.5"), ["--budget 2.5"]),
+        ({}, ("--budget", "half"), ["--budget half"]),
+        ({}, ("--delimiter", "ab"), ["one character"]),
+        ({}, ("--label-studio", "t.json", "--id", "nose"), ["no column 'nose'", "--id"]),
+        ({}, ("--label-studio", "no/such/folder.json"), ["cannot write no/such/folder.json"]),
+    ],
+)
+def test_mistakes(run, model, tmp_path, new, monkeypatch, changes, words, parts):
+    monkeypatch.chdir(tmp_path)
+    columns = {k: v for k, v in {**new, **changes}.items() if v is not None}
+    path = write_csv(tmp_path / "new.csv", columns)
+    (tmp_path / "routed.csv").write_text("of yesterday")
+    before = content_of(tmp_path)
+    result = run("apply", model, path, "--out", tmp_path / "routed.csv", *words)
+    assert_mistake(result, tmp_path, before, "deferlearn apply: ", *parts)
+
+
+@pytest.mark.parametrize("content", [b"", b"size,dose,age,site\n", b"\xff\xff\n1\n", b"PK\x03\x04"])
+def test_files_that_cannot_be_read(run, model, tmp_path, content):
+    path = tmp_path / "new.csv"
+    path.write_bytes(content)
+    before = content_of(tmp_path)
+    for words in ((), ("--top",)):
+        result = run("apply", model, path, "--out", tmp_path / "out.csv", *words)
+        assert_mistake(result, tmp_path, before, "deferlearn apply: ", str(path))
+
+
+def test_a_row_that_is_too_long_far_down_changes_nothing(run, model, tmp_path, path):
+    path.write_text(path.read_text() + "one,too,many,cells,in,here\n")
+    before = content_of(tmp_path)
+    result = run("apply", model, path, "--out", tmp_path / "out.csv")
+    assert_mistake(result, tmp_path, before, "Row #62: Expected 5 columns, got 6")
+
+
+def test_wrong_and_tampered_models(run, model, path, tmp_path):
+    content = bytearray(model.read_bytes())
+    content[len(content) // 2] ^= 1
+    (tmp_path / "tampered.skops").write_bytes(content)
+    (tmp_path / "text.skops").write_text("a model")
+    deferlearn.save(LogisticRegression(), tmp_path / "other.skops")
+    before = content_of(tmp_path)
+    for name, says in (
+        ("tampered", "damaged"),
+        ("text", "no model that deferlearn.save has written"),
+        ("other", "none that `deferlearn fit` wrote"),
+        ("missing", "No such file"),
+    ):
+        file = tmp_path / f"{name}.skops"
+        result = run("apply", file, path, "--out", tmp_path / "out.csv")
+        assert_mistake(result, tmp_path, before, str(file), says)
+
+
+def test_places_that_cannot_be_written(run, model, path, tmp_path):
+    before = content_of(tmp_path)
+    for out in (tmp_path, tmp_path / "no" / "out.csv", path / "out.csv"):
+        result = run("apply", model, path, "--out", out)
+        assert_mistake(result, tmp_path, before, f"cannot write {out}")
+    for words in (("--out", path), ("--out", tmp_path / "o", "--label-studio", tmp_path / "o")):
+        result = run("apply", model, path, *words)
+        assert_mistake(result, tmp_path, before, "would be overwritten")
+
+
+def test_a_disk_that_fills_up_leaves_the_old_result(run, model, path, tmp_path, monkeypatch):
+    out = tmp_path / "out.csv"
+    out.write_text("old")
+    before = content_of(tmp_path)
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("deferlearn.tabular.writing.CsvWriter.write", full)
+    result = run("apply", model, path, "--out", out)
+    assert result.exit_code == 1
+    assert result.stderr.strip().count("\n") == 0
+    assert "No space left on device" in result.stderr
+    assert content_of(tmp_path) == before
+
+
+def test_ctrl_c_leaves_nothing(run, model, path, tmp_path, monkeypatch):
+    before = content_of(tmp_path)
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("deferlearn.tabular.writing.CsvWriter.write", stop)
+    result = run("apply", model, path, "--out", tmp_path / "out.csv")
+    assert result.exit_code == 130
+    assert content_of(tmp_path) == before
+
+
+@pytest.mark.parametrize("words", [("--audit", "2"), ("--seed", "-1"), ("--chunk-rows", "0")])
+def test_options_out_of_range(run, model, path, tmp_path, words):
+    result = run("apply", model, path, "--out", tmp_path / "out.csv", *words)
+    assert result.exit_code == 2
+    assert words[0] in result.stderr
+
+
+def test_help_has_examples(run):
+    for name, examples in (("apply", command.EXAMPLES), ("import-answers", labelstudio.EXAMPLES)):
+        text = " ".join(run(name, "--help").output.split())
+        for line in examples.split("\n\n"):
+            assert " ".join(line.split()) in text
