@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from deferlearn.tabular import TableError
 from deferlearn.tabular.cells import safe_cell
-from deferlearn.tabular.writing import CsvWriter, StagedFiles, table_writer
+from deferlearn.tabular.writing import CsvWriter, StagedFiles, csv_lines, table_writer
 
 CELLS = st.one_of(st.none(), st.text(st.characters(exclude_categories=("Cs",)), max_size=6))
 
@@ -37,6 +37,23 @@ def test_python_reads_back_what_was_written(rows, split):
     assert read[0] == ["'=text", "number"]
     assert [text for text, _ in read[1:]] == [safe_cell(cell or "") for cell, _ in rows]
     assert [float(number) for _, number in read[1:]] == [number for _, number in rows]
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    rows=st.integers(1, 3).flatmap(
+        lambda width: st.lists(
+            st.lists(CELLS, min_size=width, max_size=width), min_size=1, max_size=6
+        )
+    ),
+    delimiter=st.sampled_from(",;\t|^"),
+)
+def test_lines_are_read_back_by_python(rows, delimiter):
+    """Python 3.11's own writer leaves a lone carriage return without quotes, and its reader trips over it."""
+    columns = [pa.array(cells, pa.string()) for cells in zip(*rows, strict=True)]
+    lines = io.StringIO(csv_lines(columns, delimiter).decode(), newline="")
+    read = list(csv.reader(lines, delimiter=delimiter))
+    assert read == [[cell or "" for cell in row] for row in rows]
 
 
 def test_decimal_commas_where_they_are_asked_for():

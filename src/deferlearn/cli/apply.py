@@ -150,6 +150,7 @@ def _load(path: Path) -> tuple[TabularTeam, str]:
     """The model, and a name for it that no other has."""
     import deferlearn
     from deferlearn.tabular import TableError, TabularTeam
+    from deferlearn.tabular.team import FORMAT
 
     try:
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -160,6 +161,8 @@ def _load(path: Path) -> tuple[TabularTeam, str]:
         raise TableError(str(error)) from error
     if not isinstance(model, TabularTeam) or not hasattr(model, "card_"):
         raise TableError(f"{path} holds a model, but none that `deferlearn fit` wrote")
+    if model.card_.get("format") != FORMAT:
+        raise TableError(f"{path} was written by another version of deferlearn: fit it again")
     return model, f"deferlearn-{digest[:12]}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -178,7 +179,7 @@ def fit(
         card = _fit(
             chosen,
             out,
-            {"label": label, "identifier": identifier, "group": group, "files": files},
+            files,
             evaluate,
             budget=share,
             alpha=alpha,
@@ -236,8 +237,7 @@ def _read(
     )
     if file.decimal == ",":
         used = [name for name in chosen.features.column_names if name not in drop]
-        features = with_points(chosen.features, used)
-        chosen = type(chosen)(**{**vars(chosen), "features": features})
+        chosen = replace(chosen, features=with_points(chosen.features, used))
     return chosen, sources
 
 
@@ -246,7 +246,7 @@ def _source(file: TableFile, rows: int) -> dict[str, Any]:
 
 
 def _fit(
-    cases: Cases, out: Path, origin: dict[str, Any], evaluate: bool, **options: Any
+    cases: Cases, out: Path, files: dict[str, Any], evaluate: bool, **options: Any
 ) -> dict[str, Any]:
     """Fit, judge and store; the model's card."""
     import deferlearn
@@ -274,7 +274,7 @@ def _fit(
                 errors = cross_validated_errors(model, cases, options["seed"])
     if cases.answers is None:
         notes.append("No answers are given, so humans are taken to be always right.")
-    model.card_.update(origin, errors=errors, notes=notes)
+    model.card_.update(files=files, errors=errors, notes=notes)
     with status(f"Storing the model in {out}"):
         deferlearn.save(model, out)
     return dict(model.card_)

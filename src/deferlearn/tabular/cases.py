@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,8 @@ class Cases:
         Who they are.
     groups : ndarray of str or None
         Cases of one group, such as a patient, belong together.
+    roles : dict
+        Names of the columns that hold the label, the identifier and the group; None where there is none.
     n_unlabelled : int
         Rows of the table without a label, which are left out.
     """
@@ -45,7 +47,8 @@ class Cases:
     answers: Labels | None
     readers: tuple[str, ...]
     groups: Labels | None
-    n_unlabelled: int
+    roles: dict[str, str | None]
+    n_unlabelled: int = 0
 
     def __len__(self) -> int:
         return len(self.truth)
@@ -62,14 +65,12 @@ class Cases:
         -------
         Cases
         """
-        return Cases(
-            self.features.take(rows),
-            self.truth[rows],
-            self.classes,
-            None if self.answers is None else self.answers[rows],
-            self.readers,
-            None if self.groups is None else self.groups[rows],
-            0,
+        return replace(
+            self,
+            features=self.features.take(rows),
+            truth=self.truth[rows],
+            answers=None if self.answers is None else self.answers[rows],
+            groups=None if self.groups is None else self.groups[rows],
         )
 
     def human_answers(self, default: Labels) -> tuple[Labels, NDArray[np.bool_]]:
@@ -172,11 +173,11 @@ def select_cases(
         everyone,
         tuple(wide),
         groups,
-        0,
+        {"label": label, "identifier": identifier, "group": group},
+        table.num_rows - len(labelled),
     ).part(labelled)
     _check_readers(cases)
-    n_unlabelled = table.num_rows - len(labelled)
-    return Cases(**{**vars(cases), "n_unlabelled": n_unlabelled})
+    return cases
 
 
 def _special_columns(

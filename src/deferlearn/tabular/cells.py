@@ -168,15 +168,15 @@ def safe_cell(text: str) -> str:
     return text
 
 
-def safe_cells(column: Any) -> list[str | None]:
-    """Text of a column, each cell made safe; None where it is null."""
+def safe_text(column: Any) -> Any:
+    """Text of an Arrow column, each cell made safe; null stays null."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     text = raw_text(column)
     formula = pc.match_substring_regex(text, FORMULA)
-    if pc.any(formula).as_py():
-        formula = pc.and_(formula, pc.invert(pc.match_substring_regex(text, PLAIN)))
-        quoted = pc.binary_join_element_wise(pa.scalar("'"), text, pa.scalar(""))
-        text = pc.if_else(formula, quoted, text)
-    return list(text.to_pylist())
+    if not pc.any(formula).as_py():
+        return text
+    formula = pc.and_(formula, pc.invert(pc.match_substring_regex(text, PLAIN)))
+    quoted = pc.binary_join_element_wise(pa.scalar("'"), text, pa.scalar(""))
+    return pc.if_else(formula, quoted, text)

@@ -207,6 +207,8 @@ def _card(model: TabularTeam, cases: Cases, budget: float | int, seed: int) -> d
             "numpy": np.__version__,
             "python": platform.python_version(),
         },
+        **cases.roles,
+        "files": {},  # filled by who has read them
         "rows": len(cases),
         "rows_without_label": cases.n_unlabelled,
         "classes": list(cases.classes),

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
+import re
 import uuid
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
 
-from deferlearn.tabular.cells import raw_text, safe_cell, safe_cells
+from deferlearn.tabular.cells import raw_text, safe_text
 from deferlearn.tabular.errors import TableError
 
 PARQUET_SUFFIXES = (".parquet", ".pq")
@@ -111,9 +110,7 @@ class CsvWriter:
     """
 
     def __init__(self, file: BinaryIO, delimiter: str = ",", decimal: str = ".") -> None:
-        self._text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=False)
-        self._writer = csv.writer(self._text, delimiter=delimiter, lineterminator="\n")
-        self._decimal = decimal
+        self._file, self._delimiter, self._decimal = file, delimiter, decimal
         self._begun = False
 
     def write(self, table: Any) -> None:
@@ -124,25 +121,69 @@ class CsvWriter:
         table : pyarrow.Table
             All with the same columns.
         """
-        if not self._begun:
-            self._writer.writerow([safe_cell(name) for name in table.column_names])
-            self._begun = True
-        self._writer.writerows(zip(*map(self._cells, table.columns), strict=True))
-
-    def close(self) -> None:
-        """Write what is left; the file itself stays open."""
-        self._text.flush()
-        self._text.detach()
-
-    def _cells(self, column: Any) -> list[str | None]:
         import pyarrow as pa
 
+        if not self._begun:
+            names = [safe_text(pa.array([name])) for name in table.column_names]
+            self._file.write(csv_lines(names, self._delimiter))
+            self._begun = True
+        self._file.write(csv_lines([self._text(c) for c in table.columns], self._delimiter))
+
+    def close(self) -> None:
+        """Nothing is left to write; the file itself stays open."""
+
+    def _text(self, column: Any) -> Any:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
         if not pa.types.is_floating(column.type):
-            return safe_cells(column)
-        cells: list[str | None] = raw_text(column).to_pylist()
-        if self._decimal == ".":
-            return cells
-        return [cell if cell is None else cell.replace(".", self._decimal) for cell in cells]
+            return safe_text(column)
+        text = raw_text(column)
+        return text if self._decimal == "." else pc.replace_substring(text, ".", self._decimal)
+
+
+def csv_lines(columns: list[Any], delimiter: str = ",") -> bytes:
+    r"""Lines of a CSV file, made column by column: several times as fast as cell by cell.
+
+    Parameters
+    ----------
+    columns : list of pyarrow.Array
+        Texts, all of one length; null is an empty cell.
+    delimiter : str, default=","
+        Between cells.
+
+    Returns
+    -------
+    lines : bytes
+        Each with its end; cells are quoted where they must be.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from deferlearn.tabular.writing import csv_lines
+    >>> csv_lines([pa.array(["a", "b"]), pa.array(["1,5", None])])
+    b'a,"1,5"\nb,\n'
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    special = "[" + re.escape(delimiter) + '"\r\n]'
+    cells = []
+    for column in columns:
+        # Lines of a chunk can exceed the 2 GB that Arrow's usual strings hold together.
+        text = pc.fill_null(pc.cast(column, pa.large_string()), "")
+        quote = pc.match_substring_regex(text, special)
+        if len(columns) == 1:
+            quote = pc.or_(quote, pc.equal(text, ""))  # else an empty line, which readers skip
+        if pc.any(quote).as_py():
+            doubled = pc.replace_substring(text, '"', '""')
+            mark = pa.scalar('"', pa.large_string())
+            empty = pa.scalar("", pa.large_string())
+            quoted = pc.binary_join_element_wise(mark, doubled, mark, empty)
+            text = pc.if_else(quote, quoted, text)
+        cells.append(text)
+    lines = pc.binary_join_element_wise(*cells, pa.scalar(delimiter, pa.large_string()))
+    return "".join(f"{line}\n" for line in lines.to_pylist()).encode()
 
 
 class ParquetWriter:
