@@ -9,20 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
-from sklearn import get_config
-from sklearn.base import clone
-from sklearn.model_selection import (
-    GroupShuffleSplit,
-    StratifiedGroupKFold,
-    StratifiedKFold,
-    StratifiedShuffleSplit,
-    check_cv,
-)
-from sklearn.pipeline import Pipeline
+from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
 from sklearn.utils import _safe_indexing, check_consistent_length
-from sklearn.utils.parallel import Parallel, delayed
 
-from deferlearn.metrics import evaluate_team, find_member, find_metric
+from deferlearn._refits import (
+    SplitData,
+    TestPart,
+    budget_name,
+    check_budgets,
+    check_confidence,
+    check_human,
+    folds_of,
+    refit,
+)
+from deferlearn.metrics import evaluate_team, find_metric
 
 Floats = NDArray[np.float64]
 
@@ -181,104 +181,39 @@ def automation_curve(
     teams = dict(estimator) if isinstance(estimator, Mapping) else {"": estimator}
     if not teams:
         raise ValueError("give at least one estimator")
-    if human_labels is None:
-        raise ValueError("human_labels is needed: the answers that the team gives on test cases")
-    if human_scores is not None and human_loss is not None:
-        raise ValueError("give at most one of human_scores and human_loss")
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must lie between 0 and 1, got {confidence!r}")
-    levels = _check_budgets(budgets)
-    functions = _check_metrics(metrics)
     data = {"human_labels": human_labels, "human_scores": human_scores, "human_loss": human_loss}
+    told_by = check_human(data)
+    check_confidence(confidence)
+    levels = check_budgets(budgets)
+    functions = _check_metrics(metrics)
     check_consistent_length(X, y, *data.values(), groups)
-    for_fit = next(n for n in ("human_loss", "human_scores", "human_labels") if data[n] is not None)
     splits = list(_splitter(cv, y, groups, random_state).split(X, y, groups))
-    tasks = [
-        (name, train, test, level)
-        for name, team in teams.items()
-        for train, test in splits
-        for level in (levels if _budget_name(team) else levels[:1])
-    ]
-    rows = Parallel(n_jobs=n_jobs)(
-        delayed(_measure)(
-            clone(teams[name]),
-            level,
-            (X, y, human_labels),
-            (for_fit, data[for_fit]),
-            (train, test),
-            functions,
-            top,
-        )
-        for name, train, test, level in tasks
-    )
+    all_cases = SplitData(X, y, human_labels, told_by, data[told_by], groups)
+    truths = [_safe_indexing(y, test) for _, test in splits]
     curves = {}
-    for name in teams:
-        own = np.array([row for row, task in zip(rows, tasks, strict=True) if task[0] == name])
+    for name, team in teams.items():
         # One column where the budget plays no role: the same at every budget.
-        table = own.reshape(len(splits), -1, len(functions) + 1)
+        own = levels if budget_name(team) else levels[:1]
+        parts = refit(team, all_cases, splits, own, top, n_jobs)
+        table = np.array(
+            [
+                [_measure(part, truth, functions) for part in row]
+                for row, truth in zip(parts, truths, strict=True)
+            ]
+        )
         table = np.broadcast_to(table, (len(splits), len(levels), table.shape[2]))
         values = {key: table[:, :, i].copy() for i, key in enumerate(functions)}
         curves[name] = AutomationCurve(np.array(levels), values, table[:, :, -1].copy(), confidence)
     return curves if isinstance(estimator, Mapping) else curves[""]
 
 
-def _measure(
-    estimator: Any,
-    budget: float | int,
-    arrays: tuple[Any, Any, Any],
-    human: tuple[str, Any],
-    split: tuple[NDArray[np.intp], NDArray[np.intp]],
-    functions: dict[str, Any],
-    top: bool,
-) -> list[float]:
+def _measure(part: TestPart, truth: Any, functions: dict[str, Any]) -> list[float]:
     """Metrics of one team on one split at one budget, and the share deferred."""
-    train, test = split
-    X, y, answers = arrays
-    name = _budget_name(estimator)
-    if name is not None:
-        estimator.set_params(**{name: budget})
-    estimator.fit(
-        _safe_indexing(X, train),
-        _safe_indexing(y, train),
-        **{_fit_name(estimator, human[0]): _safe_indexing(human[1], train)},
-    )
-    member, cases = find_member(estimator, _safe_indexing(X, test))
-    truth = _safe_indexing(y, test)
-    answer = member.predict_assisted(cases, _safe_indexing(answers, test), top=top)
-    deferred = np.asarray(member.defer_top(cases) if top else member.defer(cases))
-    classes = getattr(member, "classes_", None)
     values = [
-        evaluate_team(f, truth, answer, lambda: deferred, classes) for f in functions.values()
+        evaluate_team(f, truth, part.answers, lambda: part.deferred, part.classes)
+        for f in functions.values()
     ]
-    return [*values, float(deferred.mean())]
-
-
-def _budget_name(estimator: Any) -> str | None:
-    """Parameter that holds the budget: of the estimator itself, or of a step inside it."""
-    names = [n for n in estimator.get_params() if n == "budget" or n.endswith("__budget")]
-    if len(names) > 1 and "budget" not in names:
-        raise ValueError(f"which of the parameters {names} is the team's budget is unclear")
-    return "budget" if "budget" in names else (names[0] if names else None)
-
-
-def _fit_name(estimator: Any, name: str) -> str:
-    """Keyword by which `fit` takes the human: a pipeline without routing wants the step."""
-    if isinstance(estimator, Pipeline) and not get_config()["enable_metadata_routing"]:
-        return f"{estimator.steps[-1][0]}__{name}"
-    return name
-
-
-def _check_budgets(budgets: ArrayLike) -> list[float | int]:
-    array = np.asarray(budgets)
-    if array.ndim != 1 or not len(array) or array.dtype.kind not in "iuf":
-        raise ValueError(f"budgets must be a vector of numbers, got {budgets!r}")
-    whole = array.dtype.kind in "iu"
-    if not ((array >= 0) & (whole | (array <= 1))).all():
-        raise ValueError(
-            "budgets must be fractions between 0 and 1, or numbers of samples if all are integers, "
-            f"got {budgets!r}"
-        )
-    return list(array.tolist())
+    return [*values, float(part.deferred.mean())]
 
 
 def _check_metrics(metrics: Any) -> dict[str, Any]:
@@ -299,10 +234,7 @@ def _splitter(cv: Any, y: ArrayLike, groups: ArrayLike | None, random_state: Any
     if cv is None:
         kind = StratifiedShuffleSplit if groups is None else GroupShuffleSplit
         return kind(n_splits=DEFAULT_SPLITS, test_size=TEST_SIZE, random_state=random_state)
-    if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
-        folds = StratifiedKFold if groups is None else StratifiedGroupKFold
-        return folds(n_splits=int(cv), shuffle=True, random_state=random_state)
-    return check_cv(cv, y, classifier=True)
+    return folds_of(cv, y, groups, random_state)
 
 
 def _interval(values: Floats, confidence: float) -> tuple[Floats, Floats]:
