@@ -15,6 +15,7 @@ from case_tables import make_cases, read_csv, write_csv
 from deferlearn.cli import apply as command
 from deferlearn.cli import labelstudio
 from deferlearn.cli.app import app
+from deferlearn.tabular import fit_table, select_cases
 from deferlearn.tabular.routing import COLUMNS
 
 ROLES = ("--label", "diagnosis", "--human", "reader_1", "--human", "reader_2", "--id", "id")
@@ -195,6 +196,22 @@ def test_cells_that_a_spreadsheet_would_run_are_made_safe(run, model, tmp_path, 
     ]
     assert {row["'=cmd"] for row in rows} == {"-7"}
     assert any(float(row["size"]) < 0 for row in rows)
+
+
+def test_models_fitted_in_python_are_applied_too(run, path, new, tmp_path, monkeypatch):
+    columns = make_cases()
+    del columns["patient"]
+    cases = select_cases(columns, "diagnosis", humans=["reader_1", "reader_2"], identifier="id")
+    team = fit_table(cases, alpha=0.1)
+    monkeypatch.setattr(deferlearn, "load", lambda path: team, raising=False)
+    out, tasks = tmp_path / "out.csv", tmp_path / "tasks.json"
+    result = run("apply", path, path, "--out", out, "--top", "--label-studio", tasks)
+    assert result.exit_code == 0, result.output
+    assert [row["deferred"] == "true" for row in read_csv(out)] == team.defer_top(new).tolist()
+    team.card_["format"] = 0
+    result = run("apply", path, path, "--out", out)
+    assert result.exit_code == 2
+    assert "another version" in result.stderr
 
 
 # -- Label Studio, there and back -------------------------------------------------------------

@@ -146,7 +146,7 @@ def test_it_says_what_it_did(run, stored, cases, tmp_path):
     assert "constant, '[bold]x'" in text
     assert re.search(r"left out: reader_2 +│ as you said", text)
     assert "20.0% of the cases" in text
-    assert "On 69 cases left out in turn" in text
+    assert "Errors on 69 cases left out in turn" in text
     assert "Note: " in text  # nobody read ten of the cases
     assert f"Model: {out}" in text
     assert "Fitting machine and policy on 79 cases" in result.stderr
@@ -319,7 +319,7 @@ def test_a_disk_that_fails_keeps_the_old_model(run, cases, tmp_path, monkeypatch
     def refuse(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(deferlearn.persistence, "write_atomically", refuse)
+    monkeypatch.setattr(deferlearn, "save", refuse, raising=False)
     result = run("fit", cases, *ROLES, *QUICK, "--out", out)
     assert result.exit_code == 1
     assert "No space left" in result.stderr.splitlines()[-1]

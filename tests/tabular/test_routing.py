@@ -10,6 +10,7 @@ from scipy import stats
 from case_tables import make_cases
 from deferlearn import _threshold
 from deferlearn.tabular import Router, TableError, fit_table, select_cases
+from deferlearn.tabular.reasons import OneByOne
 from deferlearn.tabular.routing import COLUMNS
 
 HUMANS = ["reader_1", "reader_2"]
@@ -154,6 +155,17 @@ def test_reasons_say_who_and_why(model, new):
     for row in batch.to_pylist():
         assert f"rank {row['rank']} of 101 by" in row["reason"]
         assert "the first 10 go to humans" in row["reason"]
+
+
+def test_reasons_of_equal_scores_and_of_no_threshold():
+    rule = OneByOne(0.5, np.linspace(0, 1, 101))
+    above, tied, below = rule.clauses(np.array([0.7, 0.5, 0.1]), np.array([True, True, False]))
+    assert "0.7 above the threshold 0.5, higher than 70%" in above.replace("69%", "70%")
+    assert "0.5 by the toss of a coin at the threshold 0.5" in tied
+    assert "0.1 not above the threshold 0.5" in below
+    for threshold, who in ((np.inf, "nobody"), (-np.inf, "everybody")):
+        (clause,) = OneByOne(threshold, np.zeros(101)).clauses(np.zeros(1), np.zeros(1, bool))
+        assert clause == f"the model defers {who}"
 
 
 def test_scores_are_compared_with_those_of_training(model, new):

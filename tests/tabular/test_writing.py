@@ -49,7 +49,7 @@ def test_python_reads_back_what_was_written(rows, split):
     delimiter=st.sampled_from(",;\t|^"),
 )
 def test_lines_are_read_back_by_python(rows, delimiter):
-    """Python 3.11's own writer leaves a lone carriage return without quotes, and its reader trips over it."""
+    """Python 3.11's own writer leaves a lone carriage return without quotes, which its reader loses."""
     columns = [pa.array(cells, pa.string()) for cells in zip(*rows, strict=True)]
     lines = io.StringIO(csv_lines(columns, delimiter).decode(), newline="")
     read = list(csv.reader(lines, delimiter=delimiter))

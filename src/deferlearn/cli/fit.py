@@ -29,7 +29,7 @@ from deferlearn.cli._tables import (
 )
 
 if TYPE_CHECKING:
-    from deferlearn.tabular import Cases, TableFile
+    from deferlearn.tabular import Cases
 
 NAME = "fit"
 EXAMPLES = """Examples:
@@ -220,18 +220,18 @@ def _read(
     if answers is not None and export is not None:
         raise TableError("give --answers or --label-studio, not both")
     table = file.read()
-    sources = {"cases": _source(file, table.num_rows)}
+    sources = {"cases": _source(path, table.num_rows)}
     long = None
     if answers is not None:
         opened = open_table(answers, **options)
         opened.require(list(columns), "named by --case, --reader and --answer")
         long = opened.read().select(list(columns)).rename_columns(["case", "reader", "answer"])
-        sources["answers"] = _source(opened, long.num_rows)
+        sources["answers"] = _source(answers, long.num_rows)
     if export is not None:
         if identifier is None:
             raise TableError("--label-studio needs --id, the column that names the cases")
         long = read_label_studio(export)
-        sources["answers"] = {"name": export.name, "rows": len(long["case"])}
+        sources["answers"] = _source(export, len(long["case"]))
     chosen = select_cases(
         table, label, humans=humans, answers=long, identifier=identifier, group=group
     )
@@ -241,8 +241,10 @@ def _read(
     return chosen, sources
 
 
-def _source(file: TableFile, rows: int) -> dict[str, Any]:
-    return {"name": file.path.name, "rows": rows, "sha256": file.sha256()}
+def _source(path: Path, rows: int) -> dict[str, Any]:
+    from deferlearn.tabular.files import sha256_of
+
+    return {"name": path.name, "rows": rows, "sha256": sha256_of(path)}
 
 
 def _fit(
@@ -320,7 +322,7 @@ def _print(card: dict[str, Any], out: Path) -> None:
 def _print_errors(console: Console, errors: dict[str, Any]) -> None:
     console.print(
         grid(
-            f"On {errors['team']['cases']} cases left out in turn (5 parts)",
+            f"Errors on {errors['team']['cases']} cases left out in turn",
             ["who", "error", "95% interval"],
             [
                 (who, f"{e['error']:.3f}", f"{e['lower']:.3f} to {e['upper']:.3f}")

@@ -11,6 +11,7 @@ from scipy import stats
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
+from deferlearn._parameters import count_of
 from deferlearn.tabular.cases import Cases
 
 # Beyond so many cases the fits take minutes, and their errors differ little from those on new cases.
@@ -45,7 +46,9 @@ def cross_validated_errors(
     if len(cases) > MAX_CASES or counts.min() < FOLDS:
         return None
     unfitted = clone(model)
-    unfitted.set_params(team__cv=None)  # the batch rule needs no threshold
+    share = count_of(model.card_["budget"], len(cases)) / len(cases)
+    # The batch rule needs no threshold; a number of cases means the same share of fewer.
+    unfitted.set_params(team__cv=None, team__budget=share)
     machine, deferred = _held_out(unfitted, cases, seed)
     human, read = cases.human_answers(machine)
     if not read.any():

@@ -114,8 +114,7 @@ class TableFile:
 
     def sha256(self) -> str:
         """The file's checksum."""
-        with open(self.path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return sha256_of(self.path)
 
     def require(self, names: list[str], why: str) -> None:
         """Refuse a file without these columns.
@@ -257,6 +256,23 @@ def read_table(path: str | os.PathLike[str], **options: Any) -> Any:
         Cells of a CSV file are text.
     """
     return open_table(path, **options).read()
+
+
+def sha256_of(path: str | os.PathLike[str]) -> str:
+    """The checksum of a file.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+
+    Returns
+    -------
+    digest : str
+        64 hexadecimal digits.
+    """
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def as_table(data: Any) -> Any:

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deferlearn._threshold import TIE
+
 Array = NDArray[np.float64]
 
 
@@ -32,12 +34,14 @@ class OneByOne:
         if np.isinf(self.threshold):
             who = "everybody" if self.threshold < 0 else "nobody"
             return (f"the model defers {who}" for _ in scores)
-        below = np.searchsorted(self.percentiles, scores, side="left") - 1
+        below = np.maximum(np.searchsorted(self.percentiles, scores, side="left") - 1, 0)
+        where = np.where(deferred, "above", "not above").astype(object)
+        where[np.isclose(scores, self.threshold, rtol=TIE, atol=0)] = "by the toss of a coin at"
         return (
-            f"deferral score {score:.4g} {'above' if human else 'not above'} the threshold "
-            f"{self.threshold:.4g}, higher than {max(0, percent)}% of the training cases"
-            for score, human, percent in zip(
-                scores.tolist(), deferred.tolist(), below.tolist(), strict=True
+            f"deferral score {score:.4g} {place} the threshold {self.threshold:.4g}, higher than "
+            f"{percent}% of the training cases"
+            for score, place, percent in zip(
+                scores.tolist(), where.tolist(), below.tolist(), strict=True
             )
         )
 

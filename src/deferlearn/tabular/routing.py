@@ -67,6 +67,9 @@ class Router:
     Without a budget each case is decided by itself, in one pass. With one, the cases that score highest
     among all go to humans: that takes a first pass for the scores, of which 8 bytes a case are kept.
 
+    The size of the chunks plays no role, with one exception: of equal rows whose score is that of the
+    threshold, one by one, the right share of each chunk is deferred.
+
     Parameters
     ----------
     model : TabularTeam

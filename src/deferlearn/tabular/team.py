@@ -198,6 +198,7 @@ def _card(model: TabularTeam, cases: Cases, budget: float | int, seed: int) -> d
     counts = Counter(cases.truth.tolist())
     human, read = cases.human_answers(cases.truth)
     scores = model.deferral_score(cases.features)
+    threshold = team.deferral_threshold_
     return {
         "format": FORMAT,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -226,6 +227,7 @@ def _card(model: TabularTeam, cases: Cases, budget: float | int, seed: int) -> d
         "seed": seed,
         "alpha": float(team.alpha),
         "deferral_rate": float(team.deferral_rate_),
-        "deferral_threshold": float(team.deferral_threshold_),
+        # None where nobody or everybody was deferred: JSON knows no infinity.
+        "deferral_threshold": float(threshold) if np.isfinite(threshold) else None,
         "score_percentiles": np.percentile(scores, np.arange(101)).tolist(),
     }
