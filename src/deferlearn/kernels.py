@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import polynomial_kernel
 
+from deferlearn._definite import as_gram
+
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
@@ -30,10 +32,6 @@ WHOLE_GRAM_LIMIT = 4096
 CHECKED_ROWS = 512
 # Memory for cached columns beyond that.
 COLUMN_CACHE_BYTES = 512 * 2**20
-# An eigenvalue below -INDEFINITE times the largest entry is no rounding error.
-INDEFINITE = 1e-8
-
-
 # Rows whose spread is below this share of their size are far from the origin.
 FAR = 0.25
 
@@ -271,37 +269,8 @@ def kernel_function(
     )
 
 
-def check_gram(K: Array, source: str) -> None:
-    """Refuse a matrix that is no Gram matrix: not square, asymmetric or clearly indefinite."""
-    if K.ndim != 2 or K.shape[0] != K.shape[1]:
-        raise ValueError(f"{source} must be a square matrix, got shape {K.shape}.")
-    if not np.isfinite(K).all():
-        i, j = np.argwhere(~np.isfinite(K))[0]
-        raise ValueError(f"{source} has {K[i, j]} at row {i}, column {j}; it must be finite.")
-    size = np.abs(K).max(initial=0.0)
-    difference = np.abs(K - K.T)
-    if difference.max(initial=0.0) > 1e-8 * size:
-        i, j = np.unravel_index(np.argmax(difference), K.shape)
-        raise ValueError(
-            f"{source} is not symmetric: entry ({i}, {j}) is {K[i, j]:g}, ({j}, {i}) is {K[j, i]:g}."
-        )
-    if K.shape[0] == 0 or size == 0:
-        return
-    smallest = _smallest_eigenvalue(K)
-    if smallest < -INDEFINITE * size:
-        raise ValueError(
-            f"{source} is indefinite (smallest eigenvalue {smallest:g}, largest entry {size:g}); "
-            "an SVM needs a positive semi-definite kernel."
-        )
-
-
-def _smallest_eigenvalue(K: Array) -> float:
-    if K.shape[0] <= 1000:
-        return float(np.linalg.eigvalsh(K)[0])
-    from scipy.sparse.linalg import eigsh
-
-    start = np.random.default_rng(0).standard_normal(K.shape[0])
-    return float(eigsh(K, k=1, which="SA", tol=1e-3, v0=start, return_eigenvectors=False)[0])
+def _whole_gram(K: Array, y: Array) -> KernelGram:
+    return KernelGram(partial(_columns_of_matrix, K), K.diagonal().copy(), y, COLUMN_CACHE_BYTES)
 
 
 def make_gram(
@@ -311,22 +280,18 @@ def make_gram(
     if isinstance(kernel, str) and kernel == "linear":
         return LinearGram(X, y, offset)
     if isinstance(kernel, str) and kernel == "precomputed":
-        check_gram(X, "The precomputed kernel")
-        return KernelGram(
-            partial(_columns_of_matrix, X), X.diagonal().copy(), y, COLUMN_CACHE_BYTES
-        )
+        return _whole_gram(as_gram(X, "The precomputed kernel", offset), y)
     function = kernel_function(kernel, degree, gamma, coef0)
     n = X.shape[0]
     known_kernel = isinstance(kernel, str) and kernel == "rbf"
     if n <= WHOLE_GRAM_LIMIT:
         K = function(X, X)
         if not known_kernel:  # a callable, or poly with a negative coef0, may be no kernel at all
-            check_gram(K, f"The matrix of kernel={kernel!r}")
-        return KernelGram(
-            partial(_columns_of_matrix, K), K.diagonal().copy(), y, COLUMN_CACHE_BYTES
-        )
+            K = as_gram(K, f"The matrix of kernel={kernel!r}", offset)
+        return _whole_gram(K, y)
     if not known_kernel:  # too large to check as a whole: a random part of it
         some = np.random.default_rng(0).choice(n, min(n, CHECKED_ROWS), replace=False)
-        check_gram(function(X[some], X[some]), f"A part of the matrix of kernel={kernel!r}")
+        part = function(X[some], X[some])
+        as_gram(part, f"A part of the matrix of kernel={kernel!r}", offset=False)
     diagonal = np.array([function(X[i : i + 1], X[i : i + 1])[0, 0] for i in range(n)])
     return KernelGram(partial(_columns_of_rows, function, X), diagonal, y, COLUMN_CACHE_BYTES)
