@@ -22,14 +22,7 @@ EXPECTED = {
 SIZES = {"messidor": (48, 32, 160), "stare": (45, 29, 148), "aptos": (85, 56, 280)}
 
 
-@pytest.mark.parametrize(
-    "dataset",
-    [
-        "stare",
-        pytest.param("messidor", marks=pytest.mark.slow),
-        pytest.param("aptos", marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize("dataset", EXPECTED)
 def test_figures(authors_data, tmp_path, dataset):
     config = Config.preset("published", retina_budgets=(0.2,), datasets=(dataset,))
     rows = reproduce("fig5", config, tmp_path).rows

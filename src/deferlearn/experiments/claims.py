@@ -66,7 +66,7 @@ def _fig2(tables: Tables, config: Config) -> list[Claim]:
     judged = falls[falls["kept_inside_low"].notna() | (falls["all_runs"] == 1)]
     inside = "; ".join(
         f"{line['dataset']}, {line['method']}: {with_interval(line, 'kept_inside', 1)}, fewer in "
-        f"{line['runs_with_fewer']} of {line['runs']} draws"
+        f"{line['runs_with_fewer']} of {line['runs']} (of {line['all_runs']} draws)"
         for _, line in judged.iterrows()
     )
     without = int((falls["all_runs"] - falls["runs"]).max())
@@ -119,9 +119,9 @@ def _passing(gaps: pd.DataFrame) -> str:
     said = []
     for method in ALGORITHMS:
         mine = gaps[gaps["method"] == method].sort_values("budget")
-        text = f"{method} algorithm is ahead {_from(mine, mine['error'] < 0)} in the mean"
+        text = f"{method} algorithm is ahead {_from(mine, mine['error'] < 0)}"
         if mine["error_high"].notna().any():
-            text += f", {_from(mine, below_zero(mine, 'error'))} by its interval"
+            text += f" in the mean, {_from(mine, below_zero(mine, 'error'))} by its interval"
         said.append(text)
     return " The " + "; the ".join(said) + "."
 
@@ -143,6 +143,7 @@ def _fig4(tables: Tables, config: Config) -> list[Claim]:
     small = lines[lines["spread"] == low]
     large = lines[(lines["spread"] == high) & (lines["n"] == lines["n"].max())]
     full = small["unused"] == 0
+    average = " on average" if config.splits > 1 else ""
     some = "; ".join(
         f"{line['method']} at n = {line['n']}: {line['n_deferred']:.1f}"
         for _, line in small[~full].iterrows()
@@ -157,7 +158,7 @@ def _fig4(tables: Tables, config: Config) -> list[Claim]:
             "With a small human error both algorithms defer |S| = n samples.",
             verdict(full, config),
             f"At ΔH = {low:g}, |S| = n in every draw in {int(full.sum())} of {len(full)} cases"
-            + (f"; fewer, on average: {some}." if some else "."),
+            + (f"; in the others fewer{average}: {some}." if some else "."),
         ),
         Claim(
             "fig4",
@@ -252,10 +253,9 @@ def _fig6(tables: Tables, config: Config) -> list[Claim]:
         by_budget = "; ".join(
             f"{line['budget']:g}: {with_interval(line, 'error')}" for _, line in at_high.iterrows()
         )
-        # With the same numbers to the last digit, the policies rank the cases alike.
         other = changes.loc[changes["policy"] == first, "error"]
         alike = policy != first and (mine["error"].to_numpy() == other.to_numpy()).all()
-        note = f' The same as with the policy "{first}": both rank alike.' if alike else ""
+        note = f' The same errors as with the policy "{first}".' if alike else ""
         name = POLICY_WORDS[policy]
         claims += [
             Claim(
@@ -301,9 +301,10 @@ def _bounds(tables: Tables, config: Config) -> list[Claim]:
     lines = tables[""]
     offset = lines[lines["fit_intercept"].astype(bool) & lines["dataset"].isin(config.datasets)]
     rho = "; ".join(f"{style.DATASETS[x.dataset]} {x.rho:.3f}" for x in offset.itertuples())
+    mean = "mean " if config.splits > 1 else ""
     met = "; ".join(
         f"{style.DATASETS[x.dataset]}: met in {round(x.paper_condition_met * x.runs)} of {x.runs}, "
-        f"mean bound {x.paper:.1e}, by the stronger ones {x.stronger:.1e}"
+        f"{mean}bound {x.paper:.1e}, by the stronger ones {x.stronger:.1e}"
         for x in offset.itertuples()
     )
     return [

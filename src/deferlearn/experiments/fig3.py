@@ -51,6 +51,7 @@ def draw(rows: pd.DataFrame, config: Config) -> Figure:
     draw_performance(axes.T, rows, POLICY, ["linear"])
     for ax in axes.flat:
         ax.set_xlabel(style.BUDGET)
+        ax.locator_params(axis="x", nbins=6)
     style.method_legend(figure, rows["method"].unique())
     return figure
 

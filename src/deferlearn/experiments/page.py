@@ -98,11 +98,13 @@ def compact(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _head(found: dict[str, pd.DataFrame], config: Config) -> str:
-    jobs = pd.concat([rows.groupby("job").first() for rows in found.values()])
+    some = next(iter(found.values()))
+    packages = [name for name in some.columns if name.startswith("version_")]
+    wanted = [*packages, "machine", "cores", "job_cpu_seconds"]
+    jobs = pd.concat([rows.groupby("job")[wanted].first() for rows in found.values()])
     versions = ", ".join(
         f"{name.removeprefix('version_').replace('_', '-')} {_values(jobs[name])}"
-        for name in jobs.columns
-        if name.startswith("version_")
+        for name in packages
     )
     few = (
         f"\n**{config.splits} splits are too few for results** (at least {FEWEST_SPLITS}).\n"
