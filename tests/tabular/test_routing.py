@@ -74,8 +74,11 @@ def test_a_batch_is_defer_top_also_among_equal_scores(model, new, budget, rows):
 class Scores:
     """A model that scores by the only column, to reach ties of every kind."""
 
-    def __init__(self):
+    classes_ = np.array(["a", "b"])
+
+    def __init__(self, floor=-np.inf):
         self.encoder = self.team = self
+        self.floor = floor
         self.deferral_threshold_ = 0.0
         self.card_ = {"score_percentiles": [0.0] * 101}
 
@@ -88,8 +91,9 @@ class Scores:
     def deferral_score(self, X):
         return X[:, 0]
 
-    def predict(self, X):
-        return np.array(["a"] * len(X))
+    def defer_top(self, X, budget):
+        assert budget == 1.0
+        return X[:, 0] > self.floor
 
     decision_function = deferral_score
 
@@ -111,6 +115,17 @@ def test_any_ties_in_any_chunks_are_those_of_the_batch_rule(scores, share, rows)
     routed, router = route(Scores(), table, rows, budget=count)
     assert routed["deferred"].to_pylist() == _threshold.first_of(np.array(scores), count).tolist()
     assert router.totals.deferred == count
+
+
+def test_a_team_may_leave_a_part_of_the_budget():
+    """Where it expects humans to do no better: whoever is at the top, and not welcome, stays."""
+    scores = [0.5, -1.0, 2.0, -0.5]
+    for rows in (1, 4):
+        routed, router = route(Scores(floor=0.0), pa.table({"s": scores}), rows, budget=3)
+        assert routed["deferred"].to_pylist() == [True, False, True, False]
+        told = ["not expected to do better" in reason for reason in routed["reason"].to_pylist()]
+        assert told == [False, False, False, True]
+        assert router.totals.deferred == 2
 
 
 def test_humans_take_all_of_a_small_file(model, new):

@@ -14,7 +14,7 @@ from typing import Any
 from deferlearn.tabular.errors import TableError
 
 # Bytes of a CSV file that are parsed at a time: a row must fit into it, and memory holds a few of them.
-BLOCK = 4 * 2**20
+BLOCK = 2**20
 # Rows at a time where the caller does not say.
 CHUNK_ROWS = 20_000
 PARQUET, ZIP = b"PAR1", b"PK\x03\x04"

@@ -61,12 +61,15 @@ class Batch:
     count: int
     total: int
 
-    def clauses(self, scores: Array, ranks: NDArray[np.int64]) -> Iterable[str]:
-        """A clause for each case."""
+    def clauses(
+        self, scores: Array, ranks: NDArray[np.int64], unwelcome: NDArray[np.bool_]
+    ) -> Iterable[str]:
+        """A clause for each case; some at the top may be better off without a human."""
+        ends = np.where(unwelcome, ", but here a human is not expected to do better", "").tolist()
         return (
             f"rank {rank} of {self.total} by deferral score ({score:.4g}), the first {self.count} go to "
-            "humans"
-            for score, rank in zip(scores.tolist(), ranks.tolist(), strict=True)
+            f"humans{end}"
+            for score, rank, end in zip(scores.tolist(), ranks.tolist(), ends, strict=True)
         )
 
 
@@ -101,8 +104,8 @@ def sentences(
     --------
     >>> import numpy as np
     >>> from deferlearn.tabular.reasons import Batch, sentences
-    >>> clauses = Batch(1, 2).clauses(np.array([0.3, -1.0]), np.array([1, 2]))
     >>> yes, no = np.array([True, False]), np.array([False, False])
+    >>> clauses = Batch(1, 2).clauses(np.array([0.3, -1.0]), np.array([1, 2]), no)
     >>> for text in sentences(clauses, np.array(["ill", "well"]), np.array([0.2, -3.0]), yes, no):
     ...     print(text)
     human: rank 1 of 2 by deferral score (0.3), the first 1 go to humans; machine's answer 'ill' inside its

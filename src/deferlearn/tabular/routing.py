@@ -187,15 +187,17 @@ class Router:
 
         features, unknown = self._features(chunk, self.totals.rows)
         team = self.model.team
-        answers = team.predict(features)
         decision = team.decision_function(features)
+        answers = team.classes_[(decision > 0).astype(np.int64)]  # as `predict`, for half the price
         scores = team.deferral_score(features)
         if self._sorted is None:
             deferred, ranks = team.defer(features), None
             clauses = self._rule.clauses(scores, deferred)
         else:
-            deferred, ranks = self._take_top(_rounded(scores))
-            clauses = Batch(self._count, len(self._sorted)).clauses(scores, ranks)
+            top, ranks = self._take_top(_rounded(scores))
+            deferred = self._welcome(features, top)
+            rule = Batch(self._count, len(self._sorted))
+            clauses = rule.clauses(scores, ranks, top & ~deferred)
         # One number a case, whoever takes it: the lot does not depend on the size of the chunks.
         audit = (self._lot.random(len(scores)) < self.audit) & ~deferred
         reasons = sentences(clauses, answers, decision, deferred, audit)
@@ -216,6 +218,16 @@ class Router:
                 "model_version": pa.array([self.version] * len(scores), pa.string()),
             }
         )
+
+    def _welcome(self, features: Array, top: Bools) -> Bools:
+        """Those at the top that a team would defer if it might defer all of them.
+
+        Some teams leave a part of the budget where they expect humans to do no better than the machine.
+        """
+        deferred = top.copy()
+        if top.any():
+            deferred[top] = self.model.team.defer_top(features[top], 1.0)
+        return deferred
 
     def _take_top(self, scores: Array) -> tuple[Bools, NDArray[np.int64]]:
         assert self._sorted is not None
