@@ -63,8 +63,7 @@ def check_parameters(estimator: Any) -> None:
     check_open_unit("delta", e.delta)
     check_tol(e.tol)
     check_floor(e.min_kept_per_class)
-    if not is_number(e.deferral_cost) or e.deferral_cost < 0:
-        raise ValueError(f"deferral_cost={plain(e.deferral_cost)!r} must be a number, 0 or larger.")
+    check_cost(e.deferral_cost)
     if e.human_bound is not None and (not is_number(e.human_bound) or e.human_bound <= 0):
         raise ValueError(f"human_bound={plain(e.human_bound)!r} must be a positive number or None.")
     check_folds(e.cv, e.n_jobs)
@@ -72,21 +71,28 @@ def check_parameters(estimator: Any) -> None:
         raise ValueError(f"verbose={plain(e.verbose)!r} must be a whole number, 0 for silence.")
 
 
-def _is_whole(value: Any) -> bool:
+def is_whole(value: Any) -> bool:
+    """Whether it is a whole number; True and False are none."""
     return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+
+
+def check_cost(deferral_cost: Any) -> None:
+    """Refuse what is no price."""
+    if not is_number(deferral_cost) or deferral_cost < 0:
+        raise ValueError(f"deferral_cost={plain(deferral_cost)!r} must be a number, 0 or larger.")
 
 
 def check_folds(cv: Any, n_jobs: Any) -> None:
     """Refuse what is neither folds nor None, and numbers of jobs that are none."""
     # An iterable of splits or a splitter; a string is iterable too, but holds no splits.
     splitter = hasattr(cv, "split") or hasattr(cv, "__iter__")
-    folds = cv >= 2 if _is_whole(cv) else splitter and not isinstance(cv, str | bool)
+    folds = cv >= 2 if is_whole(cv) else splitter and not isinstance(cv, str | bool)
     if cv is not None and not folds:
         raise ValueError(
             f"cv={plain(cv)!r} must be a number of folds (at least 2), a splitter such as KFold, or None: "
             "then the threshold is taken from the training samples."
         )
-    if n_jobs is not None and (not _is_whole(n_jobs) or n_jobs == 0):
+    if n_jobs is not None and (not is_whole(n_jobs) or n_jobs == 0):
         raise ValueError(f"n_jobs={plain(n_jobs)!r} must be a whole number other than 0, or None.")
 
 

@@ -1,0 +1,347 @@
+"""Triage by advantage: humans take the cases where they are expected to lose less than the machine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import Parallel, delayed
+from sklearn.base import clone, is_regressor
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.isotonic import IsotonicRegression
+from sklearn.utils import check_random_state
+
+from deferlearn._answers import losses_of
+from deferlearn._checks import check_flag
+from deferlearn._crossfit import Samples, fold_rows
+from deferlearn._machine import Machine
+from deferlearn._parameters import check_cost, count_of
+from deferlearn._team import Bools
+from deferlearn._threshold import Threshold, threshold_at
+from deferlearn.baselines._base import Array, Human, solve
+from deferlearn.baselines._triage import Index, Triage
+from deferlearn.policy import seed_all
+
+# A wrong label costs a human this much (the hinge loss at h = -y); an error counts 1 here.
+LOSS_OF_ERROR = 2.0
+# Each of the two rates by predicted class starts from so many cases at the rate of all.
+PRIOR_CASES = 2.0
+# Isotonic fits are flat in places. There the less sure case goes first, by a hair.
+TIE_BREAK = 1e-6
+
+FOREST = RandomForestRegressor(n_estimators=50, min_samples_leaf=5)
+
+
+class AdvantageModel:
+    """Expected cost of the machine's answer minus that of the human's, learned from cases not fitted.
+
+    Parameters
+    ----------
+    machine_error : "margin" or regressor
+        "margin": isotonic in how sure the machine is, for each of its answers. A regressor sees x and
+        the margin.
+    human_error : "class" or regressor
+        "class": the mean over the cases with the same answer of the machine. A regressor sees x.
+    """
+
+    def __init__(self, machine_error: Any, human_error: Any) -> None:
+        self.machine_error = machine_error
+        self.human_error = human_error
+
+    def fit(
+        self, X: Any, margin: Array, machine_cost: Array, human_cost: Array, seed: int
+    ) -> AdvantageModel:
+        """Learn from margins of cases that the machine had not seen, and what they cost."""
+        self.machine_: Any = None
+        self.human_: Any = None
+        self.steps_ = [_isotonic(margin, machine_cost, side) for side in (False, True)]
+        self.rates_ = [_rate(margin, human_cost, side) for side in (False, True)]
+        if not isinstance(self.machine_error, str):
+            self.machine_ = _seeded(self.machine_error, seed).fit(_join(X, margin), machine_cost)
+        if not isinstance(self.human_error, str):
+            self.human_ = _seeded(self.human_error, seed).fit(X, human_cost)
+        return self
+
+    def predict(self, X: Any, margin: Array) -> Array:
+        """The advantage of asking the human about each case."""
+        positive = margin > 0
+        if self.machine_ is None:
+            machine = np.where(
+                positive,
+                np.interp(np.abs(margin), *self.steps_[1]),
+                np.interp(np.abs(margin), *self.steps_[0]),
+            )
+        else:
+            machine = self.machine_.predict(_join(X, margin))
+        if self.human_ is None:
+            human = np.where(positive, self.rates_[1], self.rates_[0])
+        else:
+            human = self.human_.predict(X)
+        sure = np.abs(margin)
+        return np.asarray(machine - human - TIE_BREAK * sure / (1.0 + sure), dtype=np.float64)
+
+
+def _isotonic(margin: Array, cost: Array, side: bool) -> tuple[Array, Array]:
+    """Steps of the machine's expected cost, falling with how sure it is, for one of its answers."""
+    rows = (margin > 0) == side
+    if not rows.any():
+        return np.zeros(1), np.array([cost.mean()])
+    model = IsotonicRegression(increasing=False).fit(np.abs(margin[rows]), cost[rows])
+    return model.X_thresholds_, model.y_thresholds_
+
+
+def _rate(margin: Array, cost: Array, side: bool) -> float:
+    """The human's mean cost where the machine gives this answer, drawn towards that of all cases."""
+    rows = (margin > 0) == side
+    return float(
+        (cost[rows].sum() + PRIOR_CASES * cost.mean()) / (np.count_nonzero(rows) + PRIOR_CASES)
+    )
+
+
+def _join(X: Any, margin: Array) -> Any:
+    if sp.issparse(X):
+        return sp.csr_array(sp.hstack([X, sp.csr_array(margin[:, None])]))
+    return np.hstack([X, margin[:, None]])
+
+
+def _seeded(regressor: Any, seed: int) -> Any:
+    model = clone(regressor)
+    seed_all(model, seed)
+    return model
+
+
+def resolve_error(name: str, value: Any, word: str) -> Any:
+    """A model of errors: the word for the simple one, "forest", or a regressor as it is."""
+    if isinstance(value, str):
+        if value == word:
+            return value
+        if value == "forest":
+            return FOREST
+    elif not isinstance(value, type) and hasattr(value, "fit") and is_regressor(value):
+        return value
+    raise ValueError(
+        f"{name}={value!r} must be {word!r}, 'forest', or an instance of a scikit-learn regressor."
+    )
+
+
+def held_out_margins(samples: Samples, folds: list[Index], n_jobs: int | None = None) -> Array:
+    """The decision value of each sample by a machine that has not seen its fold."""
+    parts = Parallel(n_jobs=n_jobs)(delayed(_margins_of)(samples, fold) for fold in folds)
+    margin = np.empty(len(samples.y))
+    for fold, part in zip(folds, parts, strict=True):
+        margin[fold] = part
+    return margin
+
+
+def _margins_of(samples: Samples, fold: Index) -> Array:
+    rows = np.setdiff1d(np.arange(len(samples.y)), fold)
+    X = samples.X[fold]
+    machine = solve(samples.part(rows))
+    return machine.decision_function(X[:, rows] if samples.settings.precomputed else X)
+
+
+def held_out_advantage(
+    model: AdvantageModel,
+    samples: Samples,
+    margin: Array,
+    folds: list[Index],
+    seed: int,
+) -> Array:
+    """The advantage of each sample by models that have not seen its fold."""
+    wrong = machine_cost(samples, margin)
+    out = np.empty(len(margin))
+    for fold in folds:
+        rows = np.setdiff1d(np.arange(len(margin)), fold)
+        part = AdvantageModel(model.machine_error, model.human_error)
+        part.fit(samples.X[rows], margin[rows], wrong[rows], samples.loss[rows], seed)
+        out[fold] = part.predict(samples.X[fold], margin[fold])
+    return out
+
+
+def machine_cost(samples: Samples, margin: Array) -> Array:
+    """The price of the machine's answer: that of the class where it is wrong, else nothing."""
+    return samples.weights * ((margin > 0) != (samples.y > 0))
+
+
+class AdvantageTriage(Triage):
+    """Humans take the cases where they are expected to lose less than the machine, up to a budget.
+
+    The machine is fitted on all samples, as for `UncertaintyTriage`. Of new cases it is estimated how
+    likely the machine errs, by cases that it had not seen, and how likely the human does; the cases
+    where the difference is largest are deferred. It knows what uncertainty alone does not: that a
+    human may be no better, or better at one class, or in one region.
+
+    Parameters
+    ----------
+    budget : float or int, default=0.2
+        The most that may be deferred: a fraction in [0, 1], or a number of samples, which acts on
+        new data as the fraction that it was of the training samples.
+    machine_error : {"margin", "forest"} or regressor, default="margin"
+        "margin": isotonic regression of the machine's errors on how sure it is, for each of its
+        answers. "forest", or another regressor, sees the features and the margin.
+    human_error : {"class", "forest"} or regressor, default="class"
+        "class": the human's mean error where the machine gives the same answer. "forest", or another
+        regressor, sees the features: for humans who are better in some regions than in others.
+    whole_budget : bool, default=False
+        Whether to spend the budget also on cases where the human is expected to lose more.
+    deferral_cost : float, default=0.0
+        Added to every human loss, of which a wrong answer is 2: the price of human time.
+    alpha : float, default=1.0
+        Regularisation, the paper's lambda. With n samples, the C of `sklearn.svm.SVC` is
+        ``1 / (2 * alpha * n)``.
+    kernel : {"linear", "poly", "rbf", "precomputed"} or callable, default="linear"
+        As in `AssistedSVC`.
+    degree, gamma, coef0 : float
+        Of the kernels "poly" and "rbf", as in `sklearn.svm.SVC`.
+    fit_intercept : bool, default=True
+        Whether the machine has an offset b.
+    margin : {"soft", "hard"}, default="soft"
+        "hard" is for the linear kernel and classes that can be separated.
+    class_weight : dict, "balanced" or None, default=None
+        The price of an error on each class, whoever errs.
+    cv : int or splitter, default=5
+        Folds: errors are learned from, and the threshold rests on, cases not fitted.
+    n_jobs : int or None, default=None
+        How many folds to work on at a time.
+    random_state : int, RandomState or None, default=None
+        Of the folds, the regressors, and the coin between equal scores.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The labels; the second is the positive class.
+    coef_, intercept_, dual_coef_, support_, support_vectors_ : ndarray
+        The machine, as in `AssistedSVC`.
+    deferral_threshold_ : float
+        `defer` defers above it.
+    deferral_rate_ : float
+        The rate that `defer` keeps to: the budget, or less where humans are not expected to help.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X had names.
+
+    See Also
+    --------
+    deferlearn.model_selection.AssistedSVCCV : Chooses between this and other teams.
+
+    Examples
+    --------
+    >>> from deferlearn.advantage import AdvantageTriage
+    >>> from deferlearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> X, y, doctor = load_breast_cancer(return_X_y_human=True)
+    >>> X = StandardScaler().fit_transform(X)
+    >>> team = AdvantageTriage(budget=0.3, alpha=0.1, human_error="forest", random_state=0)
+    >>> team = team.fit(X[::2], y[::2], human_labels=doctor[::2])
+    >>> bool(team.defer(X[1::2]).mean() < 0.3)  # this machine rarely needs help
+    True
+    >>> team.score_assisted(X[1::2], y[1::2], doctor[1::2]) >= team.score(X[1::2], y[1::2])
+    True
+    """
+
+    def __init__(
+        self,
+        budget: float | int = 0.2,
+        machine_error: Any = "margin",
+        human_error: Any = "class",
+        whole_budget: bool = False,
+        deferral_cost: float = 0.0,
+        alpha: float = 1.0,
+        kernel: Any = "linear",
+        degree: float = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        fit_intercept: bool = True,
+        margin: str = "soft",
+        class_weight: Any = None,
+        cv: Any = 5,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.budget = budget
+        self.machine_error = machine_error
+        self.human_error = human_error
+        self.whole_budget = whole_budget
+        self.deferral_cost = deferral_cost
+        self.alpha = alpha
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.fit_intercept = fit_intercept
+        self.margin = margin
+        self.class_weight = class_weight
+        self.cv = cv
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.cv is None:
+            raise ValueError("cv=None: errors are learned from cases not fitted, so give folds.")
+        check_flag("whole_budget", self.whole_budget)
+        check_cost(self.deferral_cost)
+        self._model()
+
+    def _model(self) -> AdvantageModel:
+        return AdvantageModel(
+            resolve_error("machine_error", self.machine_error, "margin"),
+            resolve_error("human_error", self.human_error, "class"),
+        )
+
+    def _check_human(self, signs: Array, human: Human) -> None:
+        """Nothing: `_fit_team` looks at the losses, and says what is wrong with them."""
+
+    def _fit_team(self, samples: Samples, machine: Machine, human: Human) -> None:
+        loss = losses_of(samples.y, self.classes_, **human)
+        samples = costs_of(samples, loss, self.deferral_cost)
+        self.n_samples_fit_ = len(samples.y)
+        count_of(self.budget, self.n_samples_fit_)
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        folds = fold_rows(self.cv, samples, seed)
+        margin = held_out_margins(samples, folds, self.n_jobs)
+        model = self._model()
+        scores = held_out_advantage(model, samples, margin, folds, seed)
+        wrong = machine_cost(samples, margin)
+        self._ranker = model.fit(samples.X, margin, wrong, samples.loss, seed)
+        self._threshold = self._threshold_of(scores, seed)
+        self.deferral_threshold_ = self._threshold.value
+
+    def _threshold_of(self, scores: Array, seed: int) -> Threshold:
+        """Advantages are in the units of errors, whoever estimates them: no need to translate."""
+        self.deferral_rate_ = self._own_budget()
+        first = threshold_at(scores, self.deferral_rate_, seed)
+        if self.whole_budget or first.value >= 0:
+            return first
+        self.deferral_rate_ = float(np.mean(scores > 0))
+        return Threshold(0.0, 0.0, 0.0, seed)
+
+    def _rank_by(self, ranker: Any, X: Any, margin: Array) -> Array:
+        scores: Array = ranker.predict(X, margin)
+        return scores
+
+    def defer_top(self, X: Any, budget: float | int | None = None) -> Bools:
+        """The cases of this batch that gain most from a human, at most as many as the budget says.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The batch.
+        budget : float, int or None, default=None
+            A fraction of the batch or a number of cases; None is the estimator's own budget.
+
+        Returns
+        -------
+        deferred : ndarray of bool of shape (n_samples,)
+            Cases that are expected to lose by it are not among them, unless ``whole_budget``.
+        """
+        top = super().defer_top(X, budget)
+        return top if self.whole_budget else top & (self.deferral_score(X) > 0)
+
+
+def costs_of(samples: Samples, loss: Array, deferral_cost: float) -> Samples:
+    """The samples with what a human's answer costs, in units of errors."""
+    cost = (samples.weights * loss + float(deferral_cost)) / LOSS_OF_ERROR
+    return Samples(samples.X, samples.y, samples.weights, cost, samples.settings)

@@ -1,0 +1,536 @@
+"""`AssistedSVCCV`: the team that does best together on cases not seen."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from numbers import Integral, Real
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import rankdata
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+
+from deferlearn._answers import binary_labels, losses_of, warn_if_reordered
+from deferlearn._checks import plain
+from deferlearn._crossfit import Samples
+from deferlearn._machine import MachineSettings, settings_of
+from deferlearn._parameters import check_cost, check_folds, count_of, is_whole, prices_of
+from deferlearn._team import TeamMixin
+from deferlearn._threshold import Threshold
+from deferlearn.advantage import costs_of
+from deferlearn.humans import majority_labels
+from deferlearn.humans._answers import as_array, find_missing
+from deferlearn.metrics import evaluate_team
+from deferlearn.metrics.evaluation import find_metric
+from deferlearn.model_selection._choice import by_group, choose
+from deferlearn.model_selection._teams import DEFAULT_POLICIES, equip, is_quick, resolve_team
+from deferlearn.model_selection._trials import Trial, Trials
+from deferlearn.objective.validation import is_number
+
+Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Index = NDArray[np.int64]
+
+# Of the grid that a number of alphas stands for.
+SMALLEST_ALPHA, LARGEST_ALPHA = 1e-3, 10.0
+KERNEL_PARAMETERS = {"kernel", "degree", "gamma", "coef0"}
+
+
+class AssistedSVCCV(TeamMixin, ClassifierMixin, BaseEstimator):
+    """The machine and the way to share its work that do best together, by cross-validation.
+
+    The regularisation that suits a machine on its own need not suit one that hands over its hardest
+    cases, and whether it pays to train the machine without the cases that humans take depends on the
+    data. So all of it is chosen by what the *team* gets wrong on held-out cases: alpha, kernel, the
+    policy, and whether anything is deferred in training at all. The winner is fitted on all samples.
+
+    Parameters
+    ----------
+    budget : float or int, default=0.2
+        The most that may be deferred, as in `AssistedSVC`.
+    alphas : int or array-like of float, default=9
+        Regularisations to try; a number is so many from 0.001 to 10, evenly on a logarithmic scale.
+    policies : sequence, default=DEFAULT_POLICIES
+        Who is deferred, from simple to elaborate; of those that nearly tie the first is taken.
+
+        - "uncertainty": `UncertaintyTriage`, the cases of which the machine is least sure;
+        - "advantage": `AdvantageTriage`, those where the human is expected to lose less, by the
+          machine's answer and how sure it is; "advantage_by_region" with a forest for where the
+          human errs, "advantage_forest" with forests for both;
+        - "predicted_error": `PredictedErrorTriage`;
+        - "margin", "mlp", "forest" (on x and the margin), any classifier or `DeferralPolicy`: an
+          `AssistedSVC` with that policy, whose machine is trained without the deferred samples;
+        - any other team, not fitted, with the methods of `AssistedSVC`.
+
+        The default leaves out "predicted_error" and "mlp", which are slow.
+    kernels : sequence of str or dict, default=("linear",)
+        Kernels to try: a name, or a dict such as ``{"kernel": "rbf", "gamma": 0.1}``.
+    scoring : str, callable or None, default=None
+        None is the mean cost of the team's answers: the price of an error (`class_weight`) where the
+        answer is wrong, and half of `deferral_cost` for each case deferred; without prices, the
+        error. Otherwise a metric of `deferlearn.metrics`, by name or as a function; those need
+        `human_labels`, and look at the folds one by one.
+    cv : int or splitter, default=5
+        Folds; stratified, and whole groups if `fit` is given groups.
+    n_refined : int, default=2
+        The slower policies (all but "uncertainty" and "advantage") are tried with so many machines:
+        those that did best with the quick ones.
+    near_tie : float, default=1.0
+        How many standard errors of the difference from the best are a near-tie.
+    fit_intercept : bool, default=True
+        Whether machines have an offset b.
+    class_weight : dict, "balanced" or None, default=None
+        The price of an error on each class, whoever errs.
+    deferral_cost : float, default=0.0
+        Added to every human loss, of which a wrong answer is 2: the price of human time.
+    n_jobs : int or None, default=None
+        How many fits at a time.
+    random_state : int, RandomState or None, default=None
+        Of folds, policies and coins.
+    verbose : int, default=0
+        Whether to print a line a candidate.
+
+    Attributes
+    ----------
+    best_estimator_ : estimator
+        The winner, fitted on all samples: an `AssistedSVC`, a triage, or one of your own.
+    best_params_ : dict
+        Its "policy", as given, "alpha", and the kernel's parameters.
+    best_score_ : float
+        Its mean score on held-out cases; larger is better. It is the best of many and so a little too
+        good: `deferlearn.assistance_report` measures the whole procedure.
+    best_index_ : int
+        Its place in `cv_results_`.
+    cv_results_ : dict of ndarray
+        As in `sklearn.model_selection.GridSearchCV`, a row for each candidate that was tried:
+        "params", "param_policy", "param_alpha", "param_kernel", "split0_test_score" and so on,
+        "mean_test_score", "std_test_score", "rank_test_score"; and "deferral_rate".
+    classes_ : ndarray of shape (2,)
+        The labels; the second is the positive class.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X had names.
+
+    Examples
+    --------
+    >>> from deferlearn.datasets import make_linear
+    >>> from deferlearn.humans import UniformHuman, labels_from_scores
+    >>> from deferlearn.model_selection import AssistedSVCCV
+    >>> X, y = make_linear(120, random_state=0)  # no line separates these
+    >>> doctor = labels_from_scores(UniformHuman(0.1).scores(y, random_state=0))
+    >>> team = AssistedSVCCV(0.3, alphas=[0.1, 1.0], policies=["uncertainty", "forest"], random_state=0)
+    >>> team = team.fit(X, y, human_labels=doctor)
+    >>> team.best_params_["policy"]
+    'forest'
+    >>> team.defer(X[:2]).shape
+    (2,)
+    """
+
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {
+        "human_loss": True,
+        "human_scores": True,
+        "human_labels": True,
+        "groups": True,
+    }
+
+    def __init__(
+        self,
+        budget: Any = 0.2,
+        alphas: Any = 9,
+        policies: Sequence[Any] = DEFAULT_POLICIES,
+        kernels: Sequence[Any] = ("linear",),
+        scoring: Any = None,
+        cv: Any = 5,
+        n_refined: Any = 2,
+        near_tie: float = 1.0,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        deferral_cost: float = 0.0,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.budget = budget
+        self.alphas = alphas
+        self.policies = policies
+        self.kernels = kernels
+        self.scoring = scoring
+        self.cv = cv
+        self.n_refined = n_refined
+        self.near_tie = near_tie
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.deferral_cost = deferral_cost
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        # `predict` also answers the cases that the machine was never meant to take.
+        tags.classifier_tags.poor_score = True
+        tags.input_tags.sparse = self._all_linear()
+        tags.input_tags.pairwise = self._any_precomputed()
+        return tags
+
+    # -- fitting ------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        *,
+        human_loss: ArrayLike | None = None,
+        human_scores: ArrayLike | None = None,
+        human_labels: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> AssistedSVCCV:
+        """Try every candidate on held-out folds, and fit the winner on all samples.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The samples; the Gram matrix if the kernel is "precomputed".
+        y : array-like of shape (n_samples,)
+            Two classes, of any type.
+        human_loss, human_scores, human_labels : array-like, default=None
+            The human, at most one of them, as in `AssistedSVC.fit`.
+        groups : array-like of shape (n_samples,), default=None
+            Samples of one group, such as a patient's, stay in one fold.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self._check_parameters()
+        warn_if_reordered(
+            X, human_loss=human_loss, human_scores=human_scores, human_labels=human_labels
+        )
+        X, labels = validate_data(
+            self, X, y, dtype=np.float64, accept_sparse="csr" if self._all_linear() else False
+        )
+        n = len(labels)
+        budget = count_of(self.budget, n) / n if isinstance(self.budget, Integral) else self.budget
+        count_of(budget, n)
+        self.classes_, signs = binary_labels(labels)
+        human: dict[str, Any] = {
+            name: as_array(value)
+            for name, value in (
+                ("human_loss", human_loss),
+                ("human_scores", human_scores),
+                ("human_labels", human_labels),
+            )
+            if value is not None
+        }
+        loss = losses_of(signs, self.classes_, **human)
+        grid = self._grid(X, signs)
+        prices = prices_of(self.class_weight, labels, signs, self.classes_)
+        samples = costs_of(
+            Samples(X, signs, prices, np.zeros(n), grid[0]), loss, self.deferral_cost
+        )
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        groups = None if groups is None else np.asarray(groups)
+        folds = self._folds(X, labels, groups, seed)
+        common = {
+            "class_weight": self.class_weight,
+            "deferral_cost": self.deferral_cost,
+            "random_state": seed,
+        }
+        trials = Trials(samples, human, labels, folds, seed, common, self.n_jobs)
+        self._search(trials, grid, float(budget), groups)
+        settings, team = self._winner
+        self.best_estimator_ = equip(
+            team,
+            settings,
+            {**common, "budget": self.budget, "cv": _pairs(folds, n), "n_jobs": self.n_jobs},
+        ).fit(X, labels, **human)
+        del self._winner
+        return self
+
+    def _search(
+        self, trials: Trials, grid: list[MachineSettings], budget: float, groups: Any
+    ) -> None:
+        """Try the quick teams with every machine, the others with the best of these."""
+        teams = [resolve_team(policy) for policy in self.policies]
+        quick = [i for i, team in enumerate(teams) if is_quick(team)]
+        pilot = teams[quick[0]] if quick else resolve_team("uncertainty")
+        score = self._scorer(trials, groups)
+        tried: dict[tuple[int, int], tuple[Trial, Array, Array]] = {}
+
+        def attempt(place: int, machine: int) -> None:
+            trial = trials.run(teams[place], grid[machine], budget)
+            tried[place, machine] = (trial, *score(trial))
+            self._say(place, grid[machine], tried[place, machine][1].mean())
+
+        for place in quick:
+            for machine in range(len(grid)):
+                attempt(place, machine)
+        means = np.array(
+            [
+                max(
+                    [tried[place, machine][1].mean() for place in quick]
+                    or [score(trials.run(pilot, grid[machine], budget))[0].mean()]
+                )
+                for machine in range(len(grid))
+            ]
+        )
+        refined = np.sort(np.argsort(-means, kind="stable")[: self.n_refined])
+        for place in range(len(teams)):
+            for machine in [] if place in quick else refined.tolist():
+                attempt(place, machine)
+        self._conclude(tried, teams, grid)
+
+    def _scorer(self, trials: Trials, groups: Any) -> Any:
+        """A trial's score in each fold, and in each independent part of the data."""
+        sizes = np.array([len(fold) for fold in trials.folds])
+        if self.scoring is None:
+
+            def by_cost(trial: Trial) -> tuple[Array, Array]:
+                gain = -trials.costs(trial)
+                folds = np.array([gain[fold].mean() for fold in trials.folds])
+                # Folds differ in size by a case or two; weighted like this their mean is that of all.
+                return folds * sizes / sizes.mean(), by_group(gain, groups)
+
+            return by_cost
+        function, larger = find_metric(self.scoring)
+        answers = _labels_of(trials.human, trials.samples.y, self.classes_)
+        sign = 1.0 if larger else -1.0
+
+        def value_in(fold: Index, said: NDArray[Any], deferred: Bools) -> float:
+            truth, part = trials.labels[fold], deferred[fold]
+            return evaluate_team(function, truth, said[fold], lambda: part, self.classes_)
+
+        def by_metric(trial: Trial) -> tuple[Array, Array]:
+            said = self.classes_[trial.positive.astype(np.int64)]
+            said = np.where(trial.deferred, answers, said)
+            folds = np.array([sign * value_in(fold, said, trial.deferred) for fold in trials.folds])
+            return folds, folds
+
+        return by_metric
+
+    def _conclude(self, tried: dict[Any, Any], teams: list[Any], grid: list[Any]) -> None:
+        """The table of all candidates, and the choice."""
+        # Of candidates that tie exactly the larger alpha comes first: the simpler machine.
+        keys = sorted(tried, key=lambda key: (key[0], -grid[key[1]].alpha, key[1]))
+        scores = np.array([tried[key][1] for key in keys])
+        parts = [tried[key][2] for key in keys]
+        mean = scores.mean(axis=1)
+        params = [
+            {"policy": self.policies[place], **_kernel_of(grid[machine])} for place, machine in keys
+        ]
+        self.cv_results_ = {
+            "params": params,
+            "param_policy": _objects([p["policy"] for p in params]),
+            "param_alpha": np.array([p["alpha"] for p in params]),
+            "param_kernel": _objects([p["kernel"] for p in params]),
+            **{f"split{k}_test_score": scores[:, k] for k in range(scores.shape[1])},
+            "mean_test_score": mean,
+            "std_test_score": scores.std(axis=1),
+            "rank_test_score": rankdata(-mean, method="min").astype(np.int32),
+            "deferral_rate": np.array([tried[key][0].deferred.mean() for key in keys]),
+        }
+        self.best_index_ = choose(
+            mean,
+            np.array([place for place, _ in keys]),
+            lambda a, b: parts[a] - parts[b],
+            float(self.near_tie),
+        )
+        self.best_params_ = params[self.best_index_]
+        self.best_score_ = float(mean[self.best_index_])
+        place, machine = keys[self.best_index_]
+        self._winner = grid[machine], teams[place]
+
+    # -- parameters ---------------------------------------------------------------------------
+
+    def _check_parameters(self) -> None:
+        check_folds(self.cv, self.n_jobs)
+        if self.cv is None:
+            raise ValueError("cv=None: candidates are compared on held-out folds, so give folds.")
+        check_cost(self.deferral_cost)
+        if not is_whole(self.n_refined) or self.n_refined < 1:
+            raise ValueError(f"n_refined={self.n_refined!r} must be a whole number, 1 or larger.")
+        if not is_number(self.near_tie) or self.near_tie < 0:
+            raise ValueError(f"near_tie={self.near_tie!r} must be a number, 0 or larger.")
+        for name in ("policies", "kernels"):
+            given = getattr(self, name)
+            if isinstance(given, str) or not hasattr(given, "__len__") or not len(given):
+                raise ValueError(f"{name}={given!r} must be a list with at least one entry.")
+        for policy in self.policies:
+            resolve_team(policy)
+        for kernel in self.kernels:
+            strange = set(kernel) - KERNEL_PARAMETERS if isinstance(kernel, Mapping) else set()
+            if strange:
+                raise ValueError(
+                    f"kernels has {kernel!r}: {sorted(strange)[0]!r} is none of "
+                    f"{sorted(KERNEL_PARAMETERS)}."
+                )
+
+    def _alphas(self) -> list[float]:
+        if isinstance(self.alphas, Real):
+            if not is_whole(self.alphas) or self.alphas < 1:
+                raise ValueError(
+                    f"alphas={self.alphas!r} must be how many to try, or a list of positive numbers."
+                )
+            return [float(a) for a in np.geomspace(SMALLEST_ALPHA, LARGEST_ALPHA, int(self.alphas))]
+        alphas = list(self.alphas)
+        for alpha in alphas:
+            if not is_number(alpha) or alpha <= 0:
+                raise ValueError(f"alphas has {plain(alpha)!r}; each must be a positive number.")
+        if not alphas:
+            raise ValueError("alphas is empty; give at least one.")
+        return [float(alpha) for alpha in alphas]
+
+    def _grid(self, X: Any, signs: Array) -> list[MachineSettings]:
+        """Every machine, kernel by kernel."""
+        alphas = self._alphas()
+        machines = []
+        for kernel in self.kernels:
+            given = dict(kernel) if isinstance(kernel, Mapping) else {"kernel": kernel}
+            asked = SimpleNamespace(
+                **{"kernel": "linear", "degree": 3, "gamma": "scale", "coef0": 0.0, **given},
+                alpha=alphas[0],
+                fit_intercept=self.fit_intercept,
+                margin="soft",
+            )
+            first = settings_of(asked, X, signs)
+            machines += [replace(first, alpha=alpha) for alpha in alphas]
+        return machines
+
+    def _folds(self, X: Any, y: Any, groups: Any, seed: int) -> list[Index]:
+        """Held-out rows; together every row once."""
+        if groups is not None:
+            check_consistent_length(y, groups)
+        cv = self.cv
+        if isinstance(cv, Integral):
+            smallest = int(np.unique(y, return_counts=True)[1].min())
+            k = min(int(cv), smallest) if smallest > 1 else 2
+            kind = StratifiedKFold if groups is None else StratifiedGroupKFold
+            cv = kind(k, shuffle=True, random_state=seed)
+        splitter = check_cv(cv, y, classifier=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # a class smaller than the folds
+            folds = [np.asarray(test) for _, test in splitter.split(X, y, groups)]
+        counts = np.bincount(np.concatenate(folds), minlength=len(y))
+        if (counts != 1).any():
+            row = int(np.flatnonzero(counts != 1)[0])
+            raise ValueError(
+                f"cv={self.cv!r} must hold out every row exactly once, but holds out row {row} "
+                f"{int(counts[row])} times."
+            )
+        return [fold for fold in folds if len(fold)]
+
+    def _all_linear(self) -> bool:
+        return all(_name_of(kernel) == "linear" for kernel in self.kernels)
+
+    def _any_precomputed(self) -> bool:
+        return any(_name_of(kernel) == "precomputed" for kernel in self.kernels)
+
+    def _say(self, place: int, settings: MachineSettings, mean: float) -> None:
+        if self.verbose:
+            what = f"{self.policies[place]}, kernel {settings.kernel}, alpha {settings.alpha:g}"
+            print(f"[AssistedSVCCV] {what}: {mean:.4f}")
+
+    # -- what the mixin asks for: the winner knows --------------------------------------------
+
+    @property
+    def _threshold(self) -> Threshold:  # type: ignore[override]
+        check_is_fitted(self)
+        threshold: Threshold = self.best_estimator_._threshold
+        return threshold
+
+    @property
+    def deferral_threshold_(self) -> float:
+        """`defer` defers above it."""
+        return self._threshold.value
+
+    @property
+    def deferral_rate_(self) -> float:
+        """The rate that `defer` keeps to."""
+        check_is_fitted(self)
+        return float(self.best_estimator_.deferral_rate_)
+
+    def _takes_sparse(self) -> bool:
+        return self._all_linear()
+
+    def _decide(self, X: Any) -> Array:
+        decision: Array = self.best_estimator_._decide(X)
+        return decision
+
+    def _rank(self, X: Any) -> Array:
+        score: Array = self.best_estimator_._rank(X)
+        return score
+
+    def _own_budget(self) -> float:
+        return float(self.best_estimator_._own_budget())
+
+    def defer_top(self, X: Any, budget: float | int | None = None) -> Bools:
+        """The cases of this batch that belong most with a human, at most as many as the budget says.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The batch.
+        budget : float, int or None, default=None
+            A fraction of the batch or a number of cases; None is the estimator's own budget.
+
+        Returns
+        -------
+        deferred : ndarray of bool of shape (n_samples,)
+        """
+        X = self._check_new(X)
+        deferred: Bools = self.best_estimator_.defer_top(X, budget)
+        return deferred
+
+
+def _name_of(kernel: Any) -> Any:
+    return kernel.get("kernel", "linear") if isinstance(kernel, Mapping) else kernel
+
+
+def _kernel_of(settings: MachineSettings) -> dict[str, Any]:
+    """The machine's parameters that matter to its kernel."""
+    used: dict[str, tuple[str, ...]] = {"poly": ("degree", "gamma", "coef0"), "rbf": ("gamma",)}
+    names = used.get(settings.kernel, ()) if isinstance(settings.kernel, str) else ()
+    return {
+        "alpha": settings.alpha,
+        "kernel": settings.kernel,
+        **{name: getattr(settings, name) for name in names},
+    }
+
+
+def _objects(values: list[Any]) -> NDArray[Any]:
+    out = np.empty(len(values), dtype=object)
+    out[:] = values
+    return out
+
+
+def _pairs(folds: list[Index], n: int) -> list[tuple[Index, Index]]:
+    return [(np.setdiff1d(np.arange(n), fold), fold) for fold in folds]
+
+
+def _labels_of(human: dict[str, Any], signs: Array, classes: NDArray[Any]) -> NDArray[Any]:
+    """The human's answer to each case, for metrics that need one."""
+    if not human:
+        return classes[(signs > 0).astype(np.int64)]
+    if "human_labels" not in human:
+        raise ValueError(
+            f"scoring needs the human's answers, but {next(iter(human))} was given: give human_labels, "
+            "or leave scoring=None, which looks at losses."
+        )
+    answers = human["human_labels"]
+    missing = find_missing(answers if answers.ndim == 2 else answers[:, None]).all(axis=1)
+    if missing.any():
+        raise ValueError(
+            f"scoring needs an answer to every case, but {int(missing.sum())} have none: leave them "
+            "out, or leave scoring=None, which gives them the average loss of their class."
+        )
+    return majority_labels(answers) if answers.ndim == 2 else answers
