@@ -9,6 +9,7 @@ from sklearn.model_selection import KFold, ShuffleSplit
 from sklearn.svm import LinearSVC
 
 from deferlearn import AssistedSVC
+from deferlearn.baselines import UncertaintyTriage
 from deferlearn.datasets import make_linear
 from deferlearn.kernels import kernel_function
 from deferlearn.policy import DeferralPolicy
@@ -233,6 +234,25 @@ def test_top_is_yes_or_no(top):
     with pytest.raises(ValueError, match=f"top={top!r} must be True or False"):
         clf.score_assisted(X, Y, Y, top=top)
     clf.predict_assisted(X, Y, top=np.True_)
+
+
+def test_answers_in_another_order_than_the_cases_bring_a_warning():
+    pd = pytest.importorskip("pandas")
+    cases = pd.DataFrame(X, index=np.arange(100, 130))
+    answers = pd.Series(np.where(np.arange(30) % 3, Y, -Y), index=cases.index)
+    mixed = answers.sample(frac=1.0, random_state=0)
+    for clf in (
+        AssistedSVC(cv=None, submodularity_ratio=0.5, random_state=0),
+        UncertaintyTriage(cv=None),
+    ):
+        with pytest.warns(UserWarning, match=r"human_labels has the index of X in another order"):
+            clf.fit(cases, Y, human_labels=mixed)
+        with pytest.warns(UserWarning, match=r"human_loss\.loc\[X\.index\]"):
+            clf.fit(cases, Y, human_loss=1.0 + mixed)
+        with pytest.warns(UserWarning, match=r"human_labels\.to_numpy\(\)"):
+            by_position = clf.predict_assisted(cases, mixed)
+        np.testing.assert_array_equal(by_position, clf.predict_assisted(cases, mixed.to_numpy()))
+        clf.fit(cases, Y, human_labels=answers).predict_assisted(cases, answers)
 
 
 def test_messages_show_plain_labels():

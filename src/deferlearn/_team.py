@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from deferlearn._answers import Answers, check_truth, team_labels
+from deferlearn._answers import Answers, check_truth, team_labels, warn_if_reordered
 from deferlearn._checks import check_flag
 from deferlearn._parameters import count_of
 from deferlearn._threshold import first_of
@@ -167,6 +167,7 @@ class TeamMixin:
         -------
         labels : ndarray of shape (n_samples,)
         """
+        warn_if_reordered(X, human_labels=human_labels)
         deferred = self.defer_top(X) if check_flag("top", top) else self.defer(X)
         return team_labels(self.predict(X), deferred, human_labels, self.classes_)
 

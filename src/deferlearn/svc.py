@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from deferlearn._answers import binary_labels, losses_of
+from deferlearn._answers import binary_labels, losses_of, warn_if_reordered
 from deferlearn._crossfit import Samples, fit_cross, fit_in_sample, fold_rows
 from deferlearn._machine import Machine, machine_of, settings_of
 from deferlearn._packing import pack, unpack
@@ -263,6 +263,9 @@ class AssistedSVC(MachineMixin, TeamMixin, ClassifierMixin, BaseEstimator):
             The fitted estimator.
         """
         check_parameters(self)
+        warn_if_reordered(
+            X, human_loss=human_loss, human_scores=human_scores, human_labels=human_labels
+        )
         samples = self._check_samples(X, y, human_loss, human_scores, human_labels)
         policy = resolve_policy(self.policy, sparse=hasattr(samples.X, "tocsr"))
         n_samples = len(samples.y)

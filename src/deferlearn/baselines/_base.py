@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import validate_data
 
-from deferlearn._answers import binary_labels, losses_of
+from deferlearn._answers import binary_labels, losses_of, warn_if_reordered
 from deferlearn._crossfit import Samples
 from deferlearn._machine import Machine, machine_of, settings_of
 from deferlearn._parameters import prices_of
@@ -64,6 +64,9 @@ class Baseline(TeamMixin, ClassifierMixin, BaseEstimator):
             The fitted estimator.
         """
         self._check_parameters()
+        warn_if_reordered(
+            X, human_loss=human_loss, human_scores=human_scores, human_labels=human_labels
+        )
         X, y = validate_data(
             self, X, y, dtype=np.float64, accept_sparse="csr" if self._fits_sparse() else False
         )
