@@ -17,6 +17,7 @@ from case_tables import make_cases, write_csv
 from deferlearn import AssistedSVC
 from deferlearn.cli import fit as command
 from deferlearn.cli.app import app
+from deferlearn.model_selection import AssistedSVCCV
 from deferlearn.tabular import TabularTeam, fit_table, select_cases
 from deferlearn.tabular.evaluation import cross_validated_errors
 
@@ -138,9 +139,10 @@ def test_it_says_what_it_did(run, stored, cases, tmp_path):
     write_csv(cases, columns)
     out = tmp_path / "model.skops"
     words = ("--label", "diagnosis", "--human", "reader_1", "--id", "id", "--drop", "reader_2")
-    result = run("fit", cases, *words, "--alpha", 0.1, "--out", out)
+    result = run("fit", cases, *words, "--out", out)
     assert result.exit_code == 0, result.output
     text = result.stdout
+    assert "tuned for the team" in text
     assert "79, and 1 without a label, left out" in text
     assert "size (number)" in text
     assert "constant, '[bold]x'" in text
@@ -150,7 +152,9 @@ def test_it_says_what_it_did(run, stored, cases, tmp_path):
     assert "Note: " in text  # nobody read ten of the cases
     assert f"Model: {out}" in text
     assert "Fitting machine and policy on 79 cases" in result.stderr
-    card = stored[out.name].card_
+    model = stored[out.name]
+    card = model.card_
+    assert isinstance(model.team, AssistedSVCCV)
     assert set(card["errors"]) == {"machine", "human", "team"}
     assert card["errors"]["human"]["error"] == card["readers"][0]["error"]
 

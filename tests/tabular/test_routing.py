@@ -77,7 +77,7 @@ class Scores:
     classes_ = np.array(["a", "b"])
 
     def __init__(self, floor=-np.inf):
-        self.encoder = self.team = self
+        self.encoder = self.team = self.chosen = self
         self.floor = floor
         self.deferral_threshold_ = 0.0
         self.card_ = {"score_percentiles": [0.0] * 101}

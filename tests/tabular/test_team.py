@@ -5,9 +5,12 @@ import json
 import numpy as np
 import pytest
 
+import deferlearn
 from case_tables import make_cases
-from deferlearn.tabular import TableError, fit_table, select_cases
+from deferlearn.model_selection import AssistedSVCCV
+from deferlearn.tabular import Router, TableError, as_table, fit_table, select_cases
 from deferlearn.tabular.evaluation import MAX_CASES, cross_validated_errors
+from deferlearn.tabular.reasons import expected_human_error
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +44,68 @@ def test_a_card_counts_what_it_was_given(cases):
     assert card["seed"] == 7
     assert len(card["score_percentiles"]) == 101
     assert card["features"] == ["size", "dose", "age", "age is missing", "site=Oslo", "site=Rome"]
+
+
+def test_it_is_tuned_for_the_team_unless_alpha_is_given(cases, monkeypatch):
+    few = {"alphas": [0.01, 0.1], "policies": ["uncertainty", "advantage"]}
+    monkeypatch.setattr(
+        "deferlearn.tabular.team.AssistedSVCCV", lambda **options: AssistedSVCCV(**few, **options)
+    )
+    model = fit_table(cases, drop=["patient", "reader_2"], seed=2)
+    assert model.card_["tuned"]
+    expected = AssistedSVCCV(budget=0.2, random_state=2, **few)
+    features = model.encoder.transform(cases.features)
+    expected.fit(features, cases.truth, human_labels=cases.answers)
+    assert model.team.best_params_ == expected.best_params_
+    assert model.card_["alpha"] == expected.best_params_["alpha"]
+    assert model.card_["policy"] == expected.best_params_["policy"]
+    np.testing.assert_array_equal(model.defer(cases.features), expected.defer(features))
+    assert not fit_table(cases, alpha=0.1, drop=["patient", "reader_2"]).card_["tuned"]
+
+
+# Those that defer in training are stored in other tests, with the certificate that takes seconds.
+@pytest.mark.parametrize("policy", ["uncertainty", "advantage", "advantage_by_region"])
+def test_whoever_wins_can_be_stored_and_routes_as_before(cases, policy, monkeypatch, tmp_path):
+    monkeypatch.setattr(
+        "deferlearn.tabular.team.AssistedSVCCV",
+        lambda **options: AssistedSVCCV(alphas=[0.1], policies=[policy], **options),
+    )
+    model = fit_table(cases, drop=["patient", "reader_2"])
+    deferlearn.save(model, tmp_path / "m.skops")
+    again = deferlearn.load(tmp_path / "m.skops")
+    new = as_table(make_cases(50, seed=2))
+    chunks = [new.slice(0, 20), new.slice(20)]
+    for budget in (None, 0.4):
+        (one, two), other = (
+            [routed for _, routed in Router(m, budget=budget).route(lambda: chunks)]
+            for m in (model, again)
+        )
+        assert [one, two] == other
+        deferred = one["deferred"].to_pylist() + two["deferred"].to_pylist()
+        expected = model.defer(new) if budget is None else model.defer_top(new, budget)
+        assert deferred == expected.tolist()
+        told = ["expected to err with" in reason for reason in one["reason"].to_pylist()]
+        assert all(told) if policy != "uncertainty" else not any(told)
+    assert cross_validated_errors(model, cases)["team"]["cases"] == 80
+
+
+def test_what_humans_are_expected_to_err_is_what_the_advantage_takes_off(cases, monkeypatch):
+    """The score is the machine's expected error minus the human's, but for a hair between ties."""
+    monkeypatch.setattr(
+        "deferlearn.tabular.team.AssistedSVCCV",
+        lambda **options: AssistedSVCCV(alphas=[0.1], policies=["advantage"], **options),
+    )
+    model = fit_table(cases, drop=["patient", "reader_2"])
+    X = model.encoder.transform(cases.features)
+    margin = model.team.decision_function(X)
+    human = expected_human_error(model.chosen, X, margin)
+    machine = model.team.deferral_score(X) + human
+    assert ((human > 0) & (human < 0.5)).all()
+    assert ((machine > -1e-5) & (machine < 1 + 1e-5)).all()
+    # Where the machine is surer it errs less, for each of its answers.
+    for side in (margin > 0, margin <= 0):
+        order = np.argsort(np.abs(margin[side]))
+        assert (np.diff(machine[side][order]) <= 1e-9).all()
 
 
 def test_many_cases_are_not_fitted_again_to_judge_them(cases, monkeypatch):

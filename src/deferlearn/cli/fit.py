@@ -288,6 +288,7 @@ def _print(card: dict[str, Any], out: Path) -> None:
     rows = f"{card['rows']}"
     if card["rows_without_label"]:
         rows += f", and {card['rows_without_label']} without a label, left out"
+    how = "tuned for the team" if card["tuned"] else "as given"
     kinds = ", ".join(f"{name} ({kind})" for name, kind in card["columns"].items())
     console.print(
         facts(
@@ -300,7 +301,8 @@ def _print(card: dict[str, Any], out: Path) -> None:
                 *([("groups", card["groups"])] if card["groups"] else []),
                 ("budget", _budget(card["budget"])),
                 ("deferred in training", f"{card['deferral_rate']:.1%}"),
-                ("alpha", f"{card['alpha']:g}"),
+                ("who is deferred", f"policy {card['policy']!r}, {how}"),
+                ("alpha", f"{card['alpha']:g}, {how}"),
                 ("seed", card["seed"]),
             ],
         )

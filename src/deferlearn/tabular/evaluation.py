@@ -12,7 +12,9 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from deferlearn._parameters import count_of
+from deferlearn.svc import AssistedSVC
 from deferlearn.tabular.cases import Cases
+from deferlearn.tabular.team import TabularTeam
 
 # Beyond so many cases the fits take minutes, and their errors differ little from those on new cases.
 MAX_CASES = 1000
@@ -20,7 +22,7 @@ FOLDS = 5
 
 
 def cross_validated_errors(
-    model: Any, cases: Cases, seed: int = 0
+    model: TabularTeam, cases: Cases, seed: int = 0
 ) -> dict[str, dict[str, float]] | None:
     """Errors on cases left out, five parts in turn: columns, machine and choice are learned without them.
 
@@ -45,16 +47,18 @@ def cross_validated_errors(
     counts = np.unique(cases.truth, return_counts=True)[1]
     if len(cases) > MAX_CASES or counts.min() < FOLDS:
         return None
-    unfitted = clone(model)
     share = count_of(model.card_["budget"], len(cases)) / len(cases)
-    # The batch rule needs no threshold; a number of cases means the same share of fewer.
-    unfitted.set_params(team__cv=None, team__budget=share)
+    # A number of cases means the same share of fewer. The batch rule needs no threshold, and where folds
+    # serve no other end, none are made.
+    folds = None if isinstance(model.chosen, AssistedSVC) else FOLDS
+    team = clone(model.chosen).set_params(budget=share, cv=folds)
+    unfitted = TabularTeam([("table", clone(model.encoder)), ("team", team)])
     machine, deferred = _held_out(unfitted, cases, seed)
     human, read = cases.human_answers(machine)
     if not read.any():
         return None
-    team = np.where(deferred, human, machine)
-    answers = {"machine": machine, "human": human, "team": team}
+    both = np.where(deferred, human, machine)
+    answers = {"machine": machine, "human": human, "team": both}
     return {who: _error(said[read], cases.truth[read]) for who, said in answers.items()}
 
 

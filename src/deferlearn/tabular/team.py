@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 import sklearn
-from sklearn.model_selection import GroupKFold
+from sklearn.model_selection import StratifiedGroupKFold
 
 from deferlearn import __version__
 from deferlearn._parameters import count_of
+from deferlearn.model_selection import AssistedSVCCV
 from deferlearn.pipeline import AssistedPipeline
 from deferlearn.svc import AssistedSVC
 from deferlearn.tabular.cases import Cases
@@ -22,8 +23,6 @@ from deferlearn.tabular.errors import TableError
 
 # Of the card; raised when its keys change their meaning.
 FORMAT = 1
-# Of the machine where it is not tuned.
-ALPHA = 0.1
 FOLDS = 5
 # Fewer cases of a class leave folds without it.
 MIN_PER_CLASS = FOLDS
@@ -72,6 +71,11 @@ class TabularTeam(AssistedPipeline):
         """The step that decides."""
         return self.named_steps["team"]
 
+    @property
+    def chosen(self) -> Any:
+        """The team itself: of one that was tuned, the winner."""
+        return getattr(self.team, "best_estimator_", self.team)
+
 
 def make_team(
     budget: float | int = 0.2,
@@ -81,34 +85,38 @@ def make_team(
     n_jobs: int | None = None,
     folds: Any = FOLDS,
 ) -> Any:
-    """The estimator at the end of the pipeline.
+    """The estimator at the end of the pipeline, not fitted.
 
     Parameters
     ----------
     budget : float or int, default=0.2
         The most that humans may take: a share, or a number of the training cases.
     alpha : float or None, default=None
-        Regularisation of the machine.
+        Regularisation of the machine. None tunes it, and who is deferred, for the team
+        (`deferlearn.model_selection.AssistedSVCCV`); else nothing is tuned, and the policy is the
+        paper's (`AssistedSVC` with ``policy="margin"``).
     seed : int, default=0
         Of all that is random.
     n_jobs : int or None, default=None
         How many fits at a time.
     folds : int or list of splits, default=5
-        Behind the threshold.
+        Behind the choice and the threshold.
 
     Returns
     -------
     estimator
         With the methods of `AssistedSVC`.
+
+    Examples
+    --------
+    >>> from deferlearn.tabular import make_team
+    >>> type(make_team(0.1)).__name__, type(make_team(0.1, alpha=0.5)).__name__
+    ('AssistedSVCCV', 'AssistedSVC')
     """
-    return AssistedSVC(
-        budget=budget,
-        alpha=ALPHA if alpha is None else alpha,
-        policy="margin",
-        cv=folds,
-        n_jobs=n_jobs,
-        random_state=seed,
-    )
+    common = {"budget": budget, "cv": folds, "n_jobs": n_jobs, "random_state": seed}
+    if alpha is None:
+        return AssistedSVCCV(**common)
+    return AssistedSVC(alpha=alpha, policy="margin", **common)
 
 
 def fit_table(
@@ -146,13 +154,14 @@ def fit_table(
     """
     check_settings(cases, budget, alpha)
     encoder = TableEncoder(number=tuple(number), category=tuple(category), drop=tuple(drop))
-    team = make_team(budget, alpha, seed=seed, n_jobs=n_jobs, folds=_folds(cases))
+    team = make_team(budget, alpha, seed=seed, n_jobs=n_jobs, folds=_folds(cases, seed))
     model = TabularTeam([("table", encoder), ("team", team)])
     # Parameters go to the last step by its name, whether or not the caller has routing on.
     with sklearn.config_context(enable_metadata_routing=False):
         model.fit(cases.features, cases.truth, team__human_labels=cases.answers)
-    if cases.groups is not None:
-        team.set_params(cv=FOLDS)  # the model need not remember who was in which fold
+    # The model need not remember who was in which fold.
+    for estimator in (model.team, model.chosen):
+        estimator.set_params(cv=FOLDS)
     model.card_ = _card(model, cases, budget, seed)
     return model
 
@@ -185,11 +194,12 @@ def check_settings(cases: Cases, budget: float | int, alpha: float | None) -> No
         raise TableError(f"there are {n_groups} groups only; at least {FOLDS} are needed")
 
 
-def _folds(cases: Cases) -> Any:
+def _folds(cases: Cases, seed: int) -> Any:
     """Cases of one group stay together."""
     if cases.groups is None:
         return FOLDS
-    return list(GroupKFold(FOLDS).split(cases.truth, groups=cases.groups))
+    splitter = StratifiedGroupKFold(FOLDS, shuffle=True, random_state=seed)
+    return list(splitter.split(cases.truth, cases.truth, cases.groups))
 
 
 def _card(model: TabularTeam, cases: Cases, budget: float | int, seed: int) -> dict[str, Any]:
@@ -225,7 +235,9 @@ def _card(model: TabularTeam, cases: Cases, budget: float | int, seed: int) -> d
         },
         "budget": budget,
         "seed": seed,
-        "alpha": float(team.alpha),
+        "tuned": team is not model.chosen,
+        "policy": team.best_params_["policy"] if team is not model.chosen else team.policy,
+        "alpha": float(model.chosen.alpha),
         "deferral_rate": float(team.deferral_rate_),
         # None where nobody or everybody was deferred: JSON knows no infinity.
         "deferral_threshold": float(threshold) if np.isfinite(threshold) else None,
