@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from deferlearn.tabular import Cases
 
 NAME = "fit"
+# From here on the tuning is worth a word of patience.
+MANY_CASES = 500
 EXAMPLES = """Examples:
 
 deferlearn fit cases.csv --label diagnosis --human reader_1 --human reader_2 --out model.skops
@@ -159,27 +161,42 @@ def fit(
     """
     require_arrow(NAME)
     with reported(NAME):
+        from deferlearn.tabular import TableError, open_table, select_cases
+        from deferlearn.tabular.cells import with_points
+
         share = parse_budget(budget)
+        if answers is not None and label_studio is not None:
+            raise TableError("give --answers or --label-studio, not both")
         inputs = [path for path in (cases, answers, label_studio) if path is not None]
         check_paths([out], inputs)
-        options = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding}
         identifier = identifier or (case if answers is not None else None)
-        chosen, files = _read(
-            cases,
+        written: dict[str, Any] = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding}
+        file = open_table(cases, **written)
+        file.require([label], "named by --label")
+        file.require(human or [], "named by --human")
+        file.require([identifier] if identifier else [], "which names the cases (--id)")
+        file.require([group] if group else [], "named by --group")
+        file.require(drop or [], "named by --drop")
+        long = None
+        if answers is not None:
+            long = _long_table(answers, [case, reader, answer], written)
+        if label_studio is not None:
+            long = _exported(label_studio, identifier)
+        chosen = select_cases(
+            file.read(),
             label,
-            human or [],
-            answers,
-            (case, reader, answer),
-            label_studio,
-            identifier,
-            group,
-            drop or [],
-            options,
+            humans=human or [],
+            answers=long,
+            identifier=identifier,
+            group=group,
         )
+        if file.decimal == ",":
+            used = [name for name in chosen.features.column_names if name not in (drop or [])]
+            chosen = replace(chosen, features=with_points(chosen.features, used))
         card = _fit(
             chosen,
             out,
-            files,
+            dict(zip(("cases", "answers"), map(_source, inputs), strict=False)),
             evaluate,
             budget=share,
             alpha=alpha,
@@ -195,56 +212,27 @@ def fit(
         _print(card, out)
 
 
-def _read(
-    path: Path,
-    label: str,
-    humans: list[str],
-    answers: Path | None,
-    columns: tuple[str, str, str],
-    export: Path | None,
-    identifier: str | None,
-    group: str | None,
-    drop: list[str],
-    options: dict[str, Any],
-) -> tuple[Cases, dict[str, Any]]:
-    """The cases, and where they come from."""
-    from deferlearn.tabular import TableError, open_table, read_label_studio, select_cases
-    from deferlearn.tabular.cells import with_points
+def _long_table(path: Path, columns: list[str], written: dict[str, Any]) -> Any:
+    """The long table of answers, its columns renamed."""
+    from deferlearn.tabular import open_table
 
-    file = open_table(path, **options)
-    file.require([label], "named by --label")
-    file.require(humans, "named by --human")
-    file.require([identifier] if identifier else [], "which names the cases (--id)")
-    file.require([group] if group else [], "named by --group")
-    file.require(drop, "named by --drop")
-    if answers is not None and export is not None:
-        raise TableError("give --answers or --label-studio, not both")
-    table = file.read()
-    sources = {"cases": _source(path, table.num_rows)}
-    long = None
-    if answers is not None:
-        opened = open_table(answers, **options)
-        opened.require(list(columns), "named by --case, --reader and --answer")
-        long = opened.read().select(list(columns)).rename_columns(["case", "reader", "answer"])
-        sources["answers"] = _source(answers, long.num_rows)
-    if export is not None:
-        if identifier is None:
-            raise TableError("--label-studio needs --id, the column that names the cases")
-        long = read_label_studio(export)
-        sources["answers"] = _source(export, len(long["case"]))
-    chosen = select_cases(
-        table, label, humans=humans, answers=long, identifier=identifier, group=group
-    )
-    if file.decimal == ",":
-        used = [name for name in chosen.features.column_names if name not in drop]
-        chosen = replace(chosen, features=with_points(chosen.features, used))
-    return chosen, sources
+    file = open_table(path, **written)
+    file.require(columns, "named by --case, --reader and --answer")
+    return file.read().select(columns).rename_columns(["case", "reader", "answer"])
 
 
-def _source(path: Path, rows: int) -> dict[str, Any]:
+def _exported(path: Path, identifier: str | None) -> dict[str, list[str]]:
+    from deferlearn.tabular import TableError, read_label_studio
+
+    if identifier is None:
+        raise TableError("--label-studio needs --id, the column that names the cases")
+    return read_label_studio(path)
+
+
+def _source(path: Path) -> dict[str, str]:
     from deferlearn.tabular.files import sha256_of
 
-    return {"name": path.name, "rows": rows, "sha256": sha256_of(path)}
+    return {"name": path.name, "sha256": sha256_of(path)}
 
 
 def _fit(
@@ -262,7 +250,11 @@ def _fit(
         cases.features
     )
     with noted() as notes:
-        with status(f"Fitting machine and policy on {len(cases)} cases"):
+        slow = options["alpha"] is None and len(cases) >= MANY_CASES
+        hint = (
+            " (with hundreds of cases this takes minutes; --alpha skips the tuning)" if slow else ""
+        )
+        with status(f"Fitting machine and policy on {len(cases)} cases{hint}"):
             try:
                 model = fit_table(cases, **options)
             except TableError:
