@@ -20,15 +20,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from deferlearn.assistance import assistance_report
     from deferlearn.persistence import load, save
     from deferlearn.svc import AssistedSVC
 
 __version__ = "0.1.0"
 
-__all__ = ["AssistedSVC", "load", "save"]
+__all__ = ["AssistedSVC", "assistance_report", "load", "save"]
 
 _HOMES = {
     "AssistedSVC": "deferlearn.svc",
+    "assistance_report": "deferlearn.assistance",
     "load": "deferlearn.persistence",
     "save": "deferlearn.persistence",
 }
