@@ -143,7 +143,7 @@ def test_it_says_what_it_did(run, stored, cases, tmp_path):
     text = result.stdout
     assert "tuned for the team" in text
     assert "79, and 1 without a label, left out" in text
-    assert "size (number)" in text
+    assert re.search(r"number columns +│ 3: size, dose, age", text)
     assert "constant, '[bold]x'" in text
     assert re.search(r"left out: reader_2 +│ as you said", text)
     assert "20.0% of the cases" in text

@@ -55,7 +55,7 @@ def reported(command: str) -> Iterator[None]:
 
 @contextmanager
 def noted() -> Iterator[list[str]]:
-    """Collect the texts of warnings, each once, instead of printing them.
+    """Collect what warnings tell a user, each once, instead of printing it.
 
     Yields
     ------
@@ -66,4 +66,8 @@ def noted() -> Iterator[list[str]]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield notes
-    notes += dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught)
+    notes += dict.fromkeys(
+        " ".join(str(warning.message).split())
+        for warning in caught
+        if issubclass(warning.category, UserWarning)  # others are for those who write programs
+    )

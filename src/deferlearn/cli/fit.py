@@ -281,18 +281,18 @@ def _print(card: dict[str, Any], out: Path) -> None:
     if card["rows_without_label"]:
         rows += f", and {card['rows_without_label']} without a label, left out"
     how = "tuned for the team" if card["tuned"] else "as given"
-    kinds = ", ".join(f"{name} ({kind})" for name, kind in card["columns"].items())
     console.print(
         facts(
             "Model",
             [
                 ("cases", f"{rows} ({source['name']}, sha256 {source['sha256'][:12]})"),
                 ("classes", ", ".join(f"{k}: {v}" for k, v in card["class_counts"].items())),
-                ("columns used", f"{kinds}; {len(card['features'])} features"),
+                *((f"{kind} columns", _listed(names)) for kind, names in _by_kind(card)),
+                ("features", len(card["features"])),
                 *((f"left out: {name}", why) for name, why in card["dropped"].items()),
                 *([("groups", card["groups"])] if card["groups"] else []),
                 ("budget", _budget(card["budget"])),
-                ("deferred in training", f"{card['deferral_rate']:.1%}"),
+                ("expected to be deferred", f"{card['deferral_rate']:.1%}"),
                 ("who is deferred", f"policy {card['policy']!r}, {how}"),
                 ("alpha", f"{card['alpha']:g}, {how}"),
                 ("seed", card["seed"]),
@@ -324,6 +324,16 @@ def _print_errors(console: Console, errors: dict[str, Any]) -> None:
             ],
         )
     )
+
+
+def _by_kind(card: dict[str, Any]) -> list[tuple[str, list[str]]]:
+    kinds = dict.fromkeys(card["columns"].values())
+    return [(kind, [n for n, own in card["columns"].items() if own == kind]) for kind in kinds]
+
+
+def _listed(names: list[str], most: int = 15) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{len(names)}: {', '.join(names[:most])}{more}"
 
 
 def _budget(budget: float | int) -> str:

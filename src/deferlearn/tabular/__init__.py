@@ -7,7 +7,8 @@ What the commands `deferlearn fit` and `deferlearn apply` do, for Python. It nee
 from deferlearn.tabular.cases import Cases, select_cases
 from deferlearn.tabular.encoder import TableEncoder
 from deferlearn.tabular.errors import TableError
-from deferlearn.tabular.files import TableFile, as_table, open_table, read_table
+from deferlearn.tabular.files import TableFile, open_table, read_table
+from deferlearn.tabular.frames import as_table
 from deferlearn.tabular.labelstudio import read_label_studio
 from deferlearn.tabular.routing import Router
 from deferlearn.tabular.team import TabularTeam, fit_table, make_team

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from deferlearn.humans import answers_from_table, majority_labels
 from deferlearn.tabular.cells import label_text
 from deferlearn.tabular.errors import CellError, TableError
-from deferlearn.tabular.files import as_table
+from deferlearn.tabular.frames import as_table
 
 Labels = NDArray[Any]
 

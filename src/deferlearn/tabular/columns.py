@@ -97,7 +97,8 @@ def describe(
     if as_kind == CATEGORY:
         return Column(CATEGORY, categories=_categories(column))
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+    bytes_ = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
+    if pa.types.is_nested(kind) or any(is_kind(kind) for is_kind in bytes_):
         return Column(None, f"cells of the type {kind}")
     if (
         pa.types.is_temporal(kind)

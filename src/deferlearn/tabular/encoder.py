@@ -21,7 +21,7 @@ from deferlearn.tabular.columns import (
     describe,
 )
 from deferlearn.tabular.errors import TableError
-from deferlearn.tabular.files import as_table
+from deferlearn.tabular.frames import as_table
 
 Array = NDArray[np.float64]
 
