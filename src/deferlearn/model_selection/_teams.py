@@ -9,7 +9,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 from deferlearn._machine import MachineSettings
 from deferlearn.advantage import AdvantageTriage
-from deferlearn.baselines import PredictedErrorTriage, UncertaintyTriage
+from deferlearn.baselines import FullAutomation, PredictedErrorTriage, UncertaintyTriage
 from deferlearn.policy import DeferralPolicy
 from deferlearn.svc import AssistedSVC
 
@@ -22,6 +22,7 @@ TEAMS: dict[str, Any] = {
     "advantage_by_region": AdvantageTriage(human_error="forest"),
     "advantage_forest": AdvantageTriage(machine_error="forest", human_error="forest"),
     "predicted_error": PredictedErrorTriage(),
+    "automation": FullAutomation(),
     # The paper's: the machine is trained without the samples that humans take.
     "margin": AssistedSVC(policy="margin"),
     "forest": AssistedSVC(policy=DeferralPolicy(FOREST, features="both")),
@@ -35,6 +36,7 @@ DEFAULT_POLICIES = (
     "advantage_forest",
     "margin",
     "forest",
+    "automation",
 )
 
 
@@ -67,7 +69,7 @@ def equip(team: Any, settings: MachineSettings, common: dict[str, Any]) -> Any:
 
 def is_quick(team: Any) -> bool:
     """Whether it can be tried for next to nothing once the machines of the folds are there."""
-    if isinstance(team, UncertaintyTriage):
+    if isinstance(team, UncertaintyTriage | FullAutomation):
         return True
     simple = isinstance(team, AdvantageTriage)
     return simple and (team.machine_error, team.human_error) == ("margin", "class")

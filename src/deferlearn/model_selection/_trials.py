@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from deferlearn._machine import MachineSettings
 from deferlearn._parameters import count_of
 from deferlearn._threshold import first_of
 from deferlearn.advantage import AdvantageTriage, held_out_advantage, held_out_margins, machine_cost
-from deferlearn.baselines import UncertaintyTriage
+from deferlearn.baselines import FullAutomation, PredictedErrorTriage, UncertaintyTriage
 from deferlearn.model_selection._teams import equip
 
 Array = NDArray[np.float64]
@@ -39,10 +39,11 @@ class Trial:
     deferred: Bools
 
 
+@dataclass(frozen=True)
 class Trials:
     """The samples in folds, and the machines' held-out margins by their settings.
 
-    Parameters
+    Attributes
     ----------
     samples : Samples
         With the human's costs in units of errors.
@@ -50,6 +51,8 @@ class Trials:
         The human as `fit` was told of them, for the teams that are fitted on folds.
     labels : ndarray of shape (n_samples,)
         y as it was given.
+    groups : ndarray of shape (n_samples,) or None
+        Which samples belong together.
     folds : list of ndarray
         Held-out rows.
     seed : int
@@ -60,25 +63,16 @@ class Trials:
         How many fits at a time.
     """
 
-    def __init__(
-        self,
-        samples: Samples,
-        human: dict[str, Any],
-        labels: NDArray[Any],
-        folds: list[Index],
-        seed: int,
-        common: dict[str, Any],
-        n_jobs: int | None,
-    ) -> None:
-        self.samples = samples
-        self.human = human
-        self.labels = labels
-        self.folds = folds
-        self.seed = seed
-        self.common = common
-        self.n_jobs = n_jobs
-        self._margins: dict[int, Array] = {}
-        self._kept: dict[tuple[int, str], tuple[Array, Array]] = {}
+    samples: Samples
+    human: dict[str, Any]
+    labels: NDArray[Any]
+    groups: NDArray[Any] | None
+    folds: list[Index]
+    seed: int
+    common: dict[str, Any]
+    n_jobs: int | None
+    _margins: dict[int, Array] = field(default_factory=dict)
+    _ranked: dict[Any, Any] = field(default_factory=dict)
 
     def margins(self, settings: MachineSettings) -> Array:
         """Held-out decision values of the machine on all samples."""
@@ -89,23 +83,39 @@ class Trials:
 
     def run(self, team: Any, settings: MachineSettings, budget: float) -> Trial:
         """Try a team with this machine at this budget."""
-        key = (id(settings), repr(team))
-        if isinstance(team, UncertaintyTriage):
-            margin = self.margins(settings)
-            return self._defer(margin, -np.abs(margin), budget)
-        if isinstance(team, AdvantageTriage):
-            if key not in self._kept:
-                margin = self.margins(settings)
-                samples = replace(self.samples, settings=settings)
-                score = held_out_advantage(team._model(), samples, margin, self.folds, self.seed)
-                self._kept[key] = margin, score
-            margin, score = self._kept[key]
-            trial = self._defer(margin, score, budget)
-            wanted = trial.deferred if team.whole_budget else trial.deferred & (score > 0)
-            return Trial(trial.positive, wanted)
-        return self._run_by_fitting(team, settings, budget)
+        margin, score, rate = self._rank(team, settings, budget)
+        trial = Trial(margin > 0, first_of(score, count_of(float(rate), len(margin))))
+        if isinstance(team, AdvantageTriage) and not team.whole_budget:
+            return Trial(trial.positive, trial.deferred & (score > 0))
+        return trial
 
-    def _run_by_fitting(self, team: Any, settings: MachineSettings, budget: float) -> Trial:
+    def _rank(
+        self, team: Any, settings: MachineSettings, budget: float
+    ) -> tuple[Array, Array, float]:
+        """Held-out margins and deferral scores, and the share to be deferred."""
+        if isinstance(team, UncertaintyTriage | FullAutomation):
+            margin = self.margins(settings)
+            return margin, -np.abs(margin), budget if isinstance(team, UncertaintyTriage) else 0.0
+        if isinstance(team, AdvantageTriage):
+            margin = self.margins(settings)
+            key: Any = (id(settings), repr(team))
+            if key not in self._ranked:
+                samples = replace(self.samples, settings=settings)
+                self._ranked[key] = held_out_advantage(
+                    team._model(), samples, margin, self.folds, self.seed
+                )
+            return margin, self._ranked[key], budget
+        # A team that is trained for a budget ranks differently for another one.
+        fixed = isinstance(team, PredictedErrorTriage)
+        key = (id(settings), repr(team), None if fixed else budget)
+        if key not in self._ranked:
+            self._ranked[key] = self._rank_by_fitting(team, settings, budget)
+        margin, score, rate = self._ranked[key]
+        return margin, score, budget if fixed else rate
+
+    def _rank_by_fitting(
+        self, team: Any, settings: MachineSettings, budget: float
+    ) -> tuple[Array, Array, float]:
         """Fit the team itself without each fold, and ask it about the fold."""
         ready = equip(team, settings, {**self.common, "budget": budget, "cv": None, "n_jobs": None})
         parts = Parallel(n_jobs=self.n_jobs)(
@@ -116,10 +126,7 @@ class Trials:
         margin, score, rates = np.empty(n), np.empty(n), np.empty(n)
         for fold, (own_margin, own_score, rate) in zip(self.folds, parts, strict=True):
             margin[fold], score[fold], rates[fold] = own_margin, own_score, rate
-        return self._defer(margin, score, float(rates.mean()))
-
-    def _defer(self, margin: Array, score: Array, rate: float) -> Trial:
-        return Trial(margin > 0, first_of(score, count_of(float(rate), len(margin))))
+        return margin, score, float(rates.mean())
 
     def costs(self, trial: Trial) -> Array:
         """What the team's answer to each case costs."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Integral
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -65,11 +65,13 @@ class AssistedSVCCV(TeamMixin, ClassifierMixin, BaseEstimator):
           machine's answer and how sure it is; "advantage_by_region" with a forest for where the
           human errs, "advantage_forest" with forests for both;
         - "predicted_error": `PredictedErrorTriage`;
+        - "automation": `FullAutomation`, nobody;
         - "margin", "mlp", "forest" (on x and the margin), any classifier or `DeferralPolicy`: an
           `AssistedSVC` with that policy, whose machine is trained without the deferred samples;
         - any other team, not fitted, with the methods of `AssistedSVC`.
 
-        The default leaves out "predicted_error" and "mlp", which are slow.
+        The default has "automation" last, so that nobody is deferred only where that is best, and
+        leaves out "predicted_error" and "mlp", which are slow.
     kernels : sequence of str or dict, default=("linear",)
         Kernels to try: a name, or a dict such as ``{"kernel": "rbf", "gamma": 0.1}``.
     scoring : str, callable or None, default=None
@@ -80,8 +82,8 @@ class AssistedSVCCV(TeamMixin, ClassifierMixin, BaseEstimator):
     cv : int or splitter, default=5
         Folds; stratified, and whole groups if `fit` is given groups.
     n_refined : int, default=2
-        The slower policies (all but "uncertainty" and "advantage") are tried with so many machines:
-        those that did best with the quick ones.
+        The slower policies (all but "uncertainty", "advantage" and "automation") are tried with so
+        many machines: those that did best with the quick ones.
     near_tie : float, default=1.0
         How many standard errors of the difference from the best are a near-tie.
     fit_intercept : bool, default=True
@@ -212,59 +214,77 @@ class AssistedSVCCV(TeamMixin, ClassifierMixin, BaseEstimator):
         self
             The fitted estimator.
         """
-        self._check_parameters()
         warn_if_reordered(
             X, human_loss=human_loss, human_scores=human_scores, human_labels=human_labels
         )
+        human = {
+            "human_loss": human_loss,
+            "human_scores": human_scores,
+            "human_labels": human_labels,
+        }
+        trials, grid = self._prepare(X, y, human, groups)
+        return self._choose_and_fit(trials, grid)
+
+    def _prepare(
+        self, X: Any, y: Any, human: dict[str, Any], groups: Any
+    ) -> tuple[Trials, list[MachineSettings]]:
+        """Everything checked: the samples in folds, and the machines to try."""
+        self._check_parameters()
         X, labels = validate_data(
             self, X, y, dtype=np.float64, accept_sparse="csr" if self._all_linear() else False
         )
         n = len(labels)
-        budget = count_of(self.budget, n) / n if isinstance(self.budget, Integral) else self.budget
-        count_of(budget, n)
+        count_of(self.budget, n)
         self.classes_, signs = binary_labels(labels)
-        human: dict[str, Any] = {
-            name: as_array(value)
-            for name, value in (
-                ("human_loss", human_loss),
-                ("human_scores", human_scores),
-                ("human_labels", human_labels),
-            )
-            if value is not None
-        }
+        told = {name: as_array(value) for name, value in human.items() if value is not None}
         loss = losses_of(signs, self.classes_, **human)
         grid = self._grid(X, signs)
         prices = prices_of(self.class_weight, labels, signs, self.classes_)
-        samples = costs_of(
-            Samples(X, signs, prices, np.zeros(n), grid[0]), loss, self.deferral_cost
-        )
+        samples = Samples(X, signs, prices, np.zeros(n), grid[0])
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         groups = None if groups is None else np.asarray(groups)
-        folds = self._folds(X, labels, groups, seed)
-        common = {
-            "class_weight": self.class_weight,
-            "deferral_cost": self.deferral_cost,
-            "random_state": seed,
-        }
-        trials = Trials(samples, human, labels, folds, seed, common, self.n_jobs)
-        self._search(trials, grid, float(budget), groups)
-        settings, team = self._winner
-        self.best_estimator_ = equip(
+        trials = Trials(
+            samples=costs_of(samples, loss, self.deferral_cost),
+            human=told,
+            labels=labels,
+            groups=groups,
+            folds=self._folds(X, labels, groups, seed),
+            seed=seed,
+            common={
+                "class_weight": self.class_weight,
+                "deferral_cost": self.deferral_cost,
+                "random_state": seed,
+            },
+            n_jobs=self.n_jobs,
+        )
+        return trials, grid
+
+    def _choose_and_fit(self, trials: Trials, grid: list[MachineSettings]) -> AssistedSVCCV:
+        """Try the candidates, and fit the winner on all samples, with the same folds."""
+        n = len(trials.labels)
+        whole = isinstance(self.budget, Integral)
+        settings, team = self._search(trials, grid, self.budget / n if whole else self.budget)
+        ready = equip(
             team,
             settings,
-            {**common, "budget": self.budget, "cv": _pairs(folds, n), "n_jobs": self.n_jobs},
-        ).fit(X, labels, **human)
-        del self._winner
+            {
+                **trials.common,
+                "budget": self.budget,
+                "cv": _pairs(trials.folds, n),
+                "n_jobs": self.n_jobs,
+            },
+        )
+        self.best_estimator_ = ready.fit(trials.samples.X, trials.labels, **trials.human)
         return self
 
     def _search(
-        self, trials: Trials, grid: list[MachineSettings], budget: float, groups: Any
-    ) -> None:
+        self, trials: Trials, grid: list[MachineSettings], budget: float
+    ) -> tuple[MachineSettings, Any]:
         """Try the quick teams with every machine, the others with the best of these."""
         teams = [resolve_team(policy) for policy in self.policies]
         quick = [i for i, team in enumerate(teams) if is_quick(team)]
         pilot = teams[quick[0]] if quick else resolve_team("uncertainty")
-        score = self._scorer(trials, groups)
+        score = self._scorer(trials)
         tried: dict[tuple[int, int], tuple[Trial, Array, Array]] = {}
 
         def attempt(place: int, machine: int) -> None:
@@ -288,9 +308,10 @@ class AssistedSVCCV(TeamMixin, ClassifierMixin, BaseEstimator):
         for place in range(len(teams)):
             for machine in [] if place in quick else refined.tolist():
                 attempt(place, machine)
-        self._conclude(tried, teams, grid)
+        place, machine = self._conclude(tried, grid)
+        return grid[machine], teams[place]
 
-    def _scorer(self, trials: Trials, groups: Any) -> Any:
+    def _scorer(self, trials: Trials) -> Any:
         """A trial's score in each fold, and in each independent part of the data."""
         sizes = np.array([len(fold) for fold in trials.folds])
         if self.scoring is None:
@@ -299,7 +320,7 @@ class AssistedSVCCV(TeamMixin, ClassifierMixin, BaseEstimator):
                 gain = -trials.costs(trial)
                 folds = np.array([gain[fold].mean() for fold in trials.folds])
                 # Folds differ in size by a case or two; weighted like this their mean is that of all.
-                return folds * sizes / sizes.mean(), by_group(gain, groups)
+                return folds * sizes / sizes.mean(), by_group(gain, trials.groups)
 
             return by_cost
         function, larger = find_metric(self.scoring)
@@ -318,7 +339,7 @@ class AssistedSVCCV(TeamMixin, ClassifierMixin, BaseEstimator):
 
         return by_metric
 
-    def _conclude(self, tried: dict[Any, Any], teams: list[Any], grid: list[Any]) -> None:
+    def _conclude(self, tried: dict[Any, Any], grid: list[MachineSettings]) -> tuple[int, int]:
         """The table of all candidates, and the choice."""
         # Of candidates that tie exactly the larger alpha comes first: the simpler machine.
         keys = sorted(tried, key=lambda key: (key[0], -grid[key[1]].alpha, key[1]))
@@ -348,7 +369,7 @@ class AssistedSVCCV(TeamMixin, ClassifierMixin, BaseEstimator):
         self.best_params_ = params[self.best_index_]
         self.best_score_ = float(mean[self.best_index_])
         place, machine = keys[self.best_index_]
-        self._winner = grid[machine], teams[place]
+        return place, machine
 
     # -- parameters ---------------------------------------------------------------------------
 
@@ -376,13 +397,14 @@ class AssistedSVCCV(TeamMixin, ClassifierMixin, BaseEstimator):
                 )
 
     def _alphas(self) -> list[float]:
-        if isinstance(self.alphas, Real):
-            if not is_whole(self.alphas) or self.alphas < 1:
+        asked: Any = self.alphas
+        if is_number(asked) or isinstance(asked, bool):
+            if not is_whole(asked) or asked < 1:
                 raise ValueError(
-                    f"alphas={self.alphas!r} must be how many to try, or a list of positive numbers."
+                    f"alphas={asked!r} must be how many to try, or a list of positive numbers."
                 )
-            return [float(a) for a in np.geomspace(SMALLEST_ALPHA, LARGEST_ALPHA, int(self.alphas))]
-        alphas = list(self.alphas)
+            return [float(a) for a in np.geomspace(SMALLEST_ALPHA, LARGEST_ALPHA, int(asked))]
+        alphas = list(asked)
         for alpha in alphas:
             if not is_number(alpha) or alpha <= 0:
                 raise ValueError(f"alphas has {plain(alpha)!r}; each must be a positive number.")

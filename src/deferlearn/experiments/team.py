@@ -1,0 +1,128 @@
+"""Tuned teams against equally tuned baselines: error on test parts, with paired intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from deferlearn.advantage import AdvantageTriage
+from deferlearn.experiments.jobs import Job, Row
+from deferlearn.experiments.stats import t_interval
+from deferlearn.experiments.team_data import NAMES, team_split
+from deferlearn.model_selection import AssistedSVCCV
+from deferlearn.model_selection._teams import DEFAULT_POLICIES, equip
+from deferlearn.svc import AssistedSVC
+
+BUDGETS = (0.05, 0.1, 0.2, 0.3)
+SPLITS, QUICK_SPLITS = 20, 5
+TEAM = "team"
+# Each is tuned like the team: the same machines, folds and criterion, but this policy alone.
+BASELINES = {
+    "automation": "automation",
+    "uncertainty": "uncertainty",
+    "predicted error": "predicted_error",
+    "the paper's": "margin",
+}
+ALPHAS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+# No interval may lie wholly above it.
+WORST = 0.01
+
+
+def team_jobs(
+    names: Sequence[str] = NAMES, splits: int = SPLITS, seed: int = 0, budgets: Any = BUDGETS
+) -> list[Job]:
+    """A job a data set and split; split by split, so that all data sets have rows early."""
+    return [
+        Job("team", {"dataset": name, "seed": k, "budgets": list(budgets), "alphas": list(ALPHAS)})
+        for k in range(seed, seed + splits)
+        for name in names
+    ]
+
+
+def team_work(p: dict[str, Any]) -> list[Row]:
+    """The team and the baselines at every budget on one split."""
+    split = team_split(p["dataset"], p["seed"])
+    policies = {TEAM: DEFAULT_POLICIES, **{name: (word,) for name, word in BASELINES.items()}}
+    searches = {
+        name: AssistedSVCCV(
+            alphas=p["alphas"], kernels=[split.kernel], policies=chosen, random_state=p["seed"]
+        )
+        for name, chosen in policies.items()
+    }
+    human = {"human_labels": split.human_train}
+    trials, grid = searches[TEAM]._prepare(split.X_train, split.y_train, human, split.groups_train)
+    alone = float(np.mean(split.human_test != split.y_test))
+    fitted: dict[Any, Any] = {}
+    rows = []
+    for budget in p["budgets"]:
+        for name, search in searches.items():
+            start = perf_counter()
+            settings, team = search._search(trials, grid, budget)
+            # A triage ranks alike at every budget; a team that is trained for one does not.
+            trained = isinstance(team, AssistedSVC)
+            key = (repr(team), settings.alpha, budget if trained else None)
+            if key not in fitted:
+                # Without folds a ranking is the same, but for a policy that learns from held-out margins.
+                folds = {} if trained or isinstance(team, AdvantageTriage) else {"cv": None}
+                ready = equip(team, settings, {**trials.common, "budget": budget, **folds})
+                fitted[key] = ready.fit(split.X_train, split.y_train, **human)
+            asked = fitted[key].defer_top(split.X_test, None if trained else budget)
+            answer = np.where(asked, split.human_test, fitted[key].predict(split.X_test))
+            rows.append(
+                {
+                    "budget": budget,
+                    "method": name,
+                    "error": float(np.mean(answer != split.y_test)),
+                    "asked": float(asked.mean()),
+                    "cv_error": -search.best_score_,
+                    "policy": str(search.best_params_["policy"]),
+                    "alpha": settings.alpha,
+                    "humans": alone,
+                    "n_train": len(split.y_train),
+                    "n_test": len(split.y_test),
+                    "seconds": perf_counter() - start,
+                }
+            )
+    return rows
+
+
+def team_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """A line a data set and budget: mean errors, and the team's paired difference from each baseline."""
+    lines = []
+    for (dataset, budget), cell in rows.groupby(["dataset", "budget"], sort=False):
+        errors = cell.pivot(index="seed", columns="method", values="error")
+        team = cell[cell["method"] == TEAM]
+        line: dict[str, Any] = {
+            "dataset": dataset,
+            "budget": budget,
+            "splits": len(errors),
+            TEAM: errors[TEAM].mean(),
+            "asked": team["asked"].mean(),
+            "humans alone": team["humans"].mean(),
+            "policy": team["policy"].mode()[0],
+        }
+        for name in BASELINES:
+            mean, low, high = t_interval(errors[TEAM] - errors[name])
+            line |= {name: errors[name].mean()}
+            line |= {f"minus {name}": mean, f"low {name}": low, f"high {name}": high}
+        lines.append(line)
+    return pd.DataFrame(lines)
+
+
+def verdicts(table: pd.DataFrame) -> dict[str, dict[str, int]]:
+    """For each baseline: cells in which the team is better, as good, worse, and worse by a hundredth."""
+    out = {}
+    for name in BASELINES:
+        low, high = table[f"low {name}"], table[f"high {name}"]
+        out[name] = {
+            "cells": len(table),
+            "better": int((high < 0).sum()),
+            "no difference": int(((low <= 0) & (high >= 0)).sum()),
+            "worse": int((low > 0).sum()),
+            "worse by more than 0.01": int((low > WORST).sum()),
+        }
+    return out
