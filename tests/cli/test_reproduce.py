@@ -14,8 +14,8 @@ import pytest
 from rich.progress import Progress
 from typer.testing import CliRunner
 
+from deferlearn.cli._progress import Advance
 from deferlearn.cli.app import app
-from deferlearn.cli.reproduce import _Advance
 
 
 @pytest.fixture
@@ -145,7 +145,7 @@ def test_packages_that_are_not_there(run, tmp_path, monkeypatch):
 def test_jobs_that_were_ready_say_nothing_of_speed():
     bar = Progress(disable=True)
     task = bar.add_task("", total=20.0)
-    done = _Advance(bar, task, cost=2.0)
+    done = Advance(bar, task, cost=2.0)
     done(3)  # of ten
     assert (bar.tasks[0].completed, bar.tasks[0].total) == (0.0, 14.0)
     done(1)

@@ -9,6 +9,7 @@ from deferlearn.cli import apply as _apply
 from deferlearn.cli import fit as _fit
 from deferlearn.cli import labelstudio as _labelstudio
 from deferlearn.cli._tables import unwrapped
+from deferlearn.cli.bench import bench
 from deferlearn.cli.demo import demo
 from deferlearn.cli.reproduce import reproduce
 
@@ -25,6 +26,7 @@ for name, command, examples in (
 ):
     app.command(name, help=unwrapped(command.__doc__), epilog=unwrapped(examples))(command)
 app.command()(reproduce)
+app.add_typer(bench, name="bench")
 
 
 def _print_version(wanted: bool) -> None:

@@ -6,26 +6,19 @@ from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+
+from deferlearn.cli._errors import FAILURE, STOPPED, fail
+from deferlearn.cli._progress import KEPT, Advance, progress_bar
 
 if TYPE_CHECKING:
     from deferlearn.experiments import Config
 
 NEEDED = ("matplotlib", "pandas", "pyarrow", "pydantic")
 ALL = "all"
-# What a shell reports of a program stopped by Ctrl-C.
-STOPPED = 130
 
 
 class Protocol(StrEnum):
@@ -88,11 +81,7 @@ def reproduce(
     try:
         _run(wanted, settings, out, jobs or cpu_count())
     except KeyboardInterrupt:
-        typer.echo(
-            "deferlearn reproduce: stopped; what is done is kept, the same command goes on",
-            err=True,
-        )
-        raise typer.Exit(code=STOPPED) from None
+        fail("reproduce", KEPT, STOPPED)
 
 
 def _settings(
@@ -118,23 +107,13 @@ def _run(names: list[str], settings: Config, out: Path, n_jobs: int) -> None:
 
     start = perf_counter()
     console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(elapsed_when_finished=False),
-    )
     try:
         cost = _prepare(names, settings, out)
-        with Progress(
-            *columns, console=console, transient=True, disable=not console.is_terminal
-        ) as progress:
+        with progress_bar(console) as progress:
             task = progress.add_task("", total=cost)
             for name in names:
                 progress.update(task, description=name)
-                on_done = _Advance(progress, task, EXPERIMENTS[name].cost)
+                on_done = Advance(progress, task, EXPERIMENTS[name].cost)
                 outcome = run_one(name, settings, out, n_jobs=n_jobs, on_done=on_done)
                 progress.console.print(
                     f"{name}: {len(outcome.rows)} rows, {perf_counter() - start:.0f} s",
@@ -158,22 +137,5 @@ def _prepare(names: list[str], settings: Config, out: Path) -> float:
         _fail(f"cannot go on: {error}")
 
 
-class _Advance:
-    """Moves the bar. Jobs that were ready at the start are taken off it: they say nothing of speed."""
-
-    def __init__(self, progress: Progress, task: Any, cost: float) -> None:
-        self.progress, self.task, self.cost = progress, task, cost
-        self.started = False
-
-    def __call__(self, count: int) -> None:
-        if self.started:
-            self.progress.advance(self.task, count * self.cost)
-            return
-        self.started = True
-        total = self.progress.tasks[0].total or 0.0
-        self.progress.update(self.task, total=total - count * self.cost)
-
-
 def _fail(message: str) -> NoReturn:
-    typer.echo(f"deferlearn reproduce: {message}", err=True)
-    raise typer.Exit(code=1)
+    fail("reproduce", message, FAILURE)

@@ -26,9 +26,9 @@ Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]
 
 RETINA = ("messidor", "stare", "aptos")
-REAL_READERS: dict[str, Any] = {"lidc, majority": "majority", "lidc, decided": "decided"}
+REAL_READERS: dict[str, Any] = {"lidc-majority": "majority", "lidc-decided": "decided"}
 BY_REGION = {
-    "breast cancer": datasets.load_breast_cancer,
+    "breast-cancer": datasets.load_breast_cancer,
     "digits": datasets.load_digits_parity,
 }
 SYNTHETIC = {"linear": datasets.make_linear, "quadratic": datasets.make_quadratic}

@@ -1,0 +1,127 @@
+"""`deferlearn bench`: a tuned team against equally tuned baselines."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from deferlearn.cli._errors import FAILURE, STOPPED, fail
+from deferlearn.cli._progress import KEPT, Advance, progress_bar
+from deferlearn.cli.reproduce import NEEDED
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+bench = typer.Typer(help="Comparisons that take a while.", no_args_is_help=True)
+COMMAND = "bench team"
+
+
+@bench.callback()
+def _keep_the_name() -> None:
+    """Comparisons that take a while."""
+
+
+@bench.command()
+def team(
+    data: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Data sets; default: all nine.", metavar="[DATA]...", show_default=False
+        ),
+    ] = None,
+    out: Annotated[
+        Path, typer.Option(help="Folder for rows and tables; made if it does not exist.")
+    ] = Path("results"),
+    splits: Annotated[
+        int | None,
+        typer.Option(min=2, help="Random splits; default: 20.", show_default=False),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the first split.")] = 0,
+    quick: Annotated[bool, typer.Option("--quick", help="Five splits.")] = False,
+    jobs: Annotated[
+        int | None,
+        typer.Option(min=1, help="Splits at a time; default: one a core.", show_default=False),
+    ] = None,
+) -> None:
+    """Compare `AssistedSVCCV` with equally tuned baselines, on test parts that took no part in tuning.
+
+    Prints mean errors, and the team's paired difference from each baseline with its 95% interval.
+    Stopped or killed, the same command goes on where it was.
+    """
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        fail(COMMAND, f"this needs {', '.join(missing)}: pip install 'deferlearn[cli]'")
+    # Imported here: they bring the compiled engine, which `--help` need not wait for.
+    from joblib import cpu_count
+
+    from deferlearn.experiments.runner import JobError, run_jobs
+    from deferlearn.experiments.store import write_table
+    from deferlearn.experiments.team import QUICK_SPLITS, SPLITS, team_jobs, team_table, team_work
+    from deferlearn.experiments.team_data import NAMES
+
+    names = data or list(NAMES)
+    unknown = [name for name in names if name not in NAMES]
+    if unknown:
+        fail(COMMAND, f"no data are named {unknown[0]!r}; there are {', '.join(NAMES)}")
+    count = splits or (QUICK_SPLITS if quick else SPLITS)
+    work = team_jobs(names, count, seed)
+    console = Console(stderr=True)
+    try:
+        with progress_bar(console) as progress:
+            task = progress.add_task("team", total=len(work))
+            rows = run_jobs(
+                work,
+                team_work,
+                out / "team" / "parts",
+                n_jobs=jobs or cpu_count(),
+                on_done=Advance(progress, task, 1.0),
+            )
+        table = team_table(rows)
+        write_table(out / "team" / "rows.parquet", rows)
+        write_table(out / "team" / "team.csv", table)
+    except KeyboardInterrupt:
+        fail(COMMAND, KEPT, STOPPED)
+    except JobError as error:
+        fail(COMMAND, f"{error}; what is done is kept", FAILURE)
+    except OSError as error:
+        what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+        fail(COMMAND, f"cannot go on: {what}", FAILURE)
+    _print(table, seed, count)
+    typer.echo(f"Rows and table: {out / 'team'}")
+
+
+def _print(table: pd.DataFrame, seed: int, count: int) -> None:
+    from deferlearn.experiments.team import BASELINES, verdicts
+
+    console = Console()
+    shown = Table(
+        title=f"Error of the tuned team, and its difference from each baseline (95% interval); "
+        f"seeds {seed} to {seed + count - 1}"
+    )
+    for heading in ("data", "budget", "team", "asked", "policy", *BASELINES):
+        shown.add_column(heading, justify="left" if heading in ("data", "policy") else "right")
+    for line in table.to_dict("records"):
+        shown.add_row(
+            line["dataset"],
+            f"{line['budget']:g}",
+            f"{line['team']:.3f}",
+            f"{line['asked']:.2f}",
+            line["policy"],
+            *(_difference(line, name) for name in BASELINES),
+        )
+    console.print(shown)
+    for name, counts in verdicts(table).items():
+        said = ", ".join(f"{what} {number}" for what, number in counts.items())
+        console.print(f"against {name}: {said}", highlight=False)
+
+
+def _difference(line: dict[str, Any], name: str) -> str:
+    low, high = line[f"low {name}"], line[f"high {name}"]
+    mark = "better" if high < 0 else "worse" if low > 0 else ""
+    colour = {"better": "green", "worse": "red"}.get(mark, "default")
+    return f"[{colour}]{line[f'minus {name}']:+.3f} \\[{low:+.3f}, {high:+.3f}] {mark}[/]"
