@@ -268,6 +268,13 @@ def _fit(
                 errors = cross_validated_errors(model, cases, options["seed"])
     if cases.answers is None:
         notes.append("No answers are given, so humans are taken to be always right.")
+    if errors is not None and model.card_["tuned"]:
+        notes.append(
+            "Policy and alpha were chosen on the same cases, so that these errors of machine and team are a "
+            "little too low."
+        )
+    if errors is not None and cases.groups is not None:
+        notes.append("Cases of a group are alike: the intervals are narrower than they should be.")
     model.card_.update(files=files, errors=errors, notes=notes)
     with status(f"Storing the model in {out}"):
         deferlearn.save(model, out)
