@@ -101,6 +101,21 @@ def test_joint_intervals_hold_together():
     assert 0.86 < held / 400 < 0.94  # 0.9, up to 2.7 standard errors of 400 draws
 
 
+def test_intervals_of_grouped_cases_hold():
+    """Readers who are right or wrong about whole patients, who have one to six cases each."""
+    rng = np.random.default_rng(3)
+    held = {"known": 0, "ignored": 0}
+    for _ in range(400):
+        group = np.repeat(np.arange(40), rng.integers(1, 7, size=40))
+        rate = rng.choice([0.02, 0.6], p=[0.7, 0.3], size=40)[group]
+        values = (rng.uniform(size=len(group)) < rate).astype(float)
+        for name, codes in (("known", group), ("ignored", alone(len(group)))):
+            found = mean_interval(values, codes, (0.0, 1.0), single_critical(codes, 0.95))
+            held[name] += found.low <= 0.7 * 0.02 + 0.3 * 0.6 <= found.high
+    assert 0.91 < held["known"] / 400 < 0.99
+    assert held["ignored"] / 400 < 0.88
+
+
 @given(
     st.lists(st.tuples(st.integers(-1, 1), st.integers(0, 6)), min_size=1, max_size=30),
     st.floats(1.0, 3.0),
