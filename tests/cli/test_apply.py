@@ -2,6 +2,7 @@
 
 import csv
 import json
+import zipfile
 
 import numpy as np
 import pyarrow as pa
@@ -324,14 +325,19 @@ def test_a_row_that_is_too_long_far_down_changes_nothing(run, model, tmp_path, p
 
 
 def test_wrong_and_tampered_models(run, model, path, tmp_path):
-    content = bytearray(model.read_bytes())
-    content[len(content) // 2] ^= 1
-    (tmp_path / "tampered.skops").write_bytes(content)
+    with zipfile.ZipFile(model) as old, zipfile.ZipFile(tmp_path / "tampered.skops", "w") as new:
+        for name in old.namelist():
+            content = old.read(name)
+            new.writestr(
+                name, content.replace(b"ill", b"sad") if name == "schema.json" else content
+            )
+    (tmp_path / "cut.skops").write_bytes(model.read_bytes()[:-100])
     (tmp_path / "text.skops").write_text("a model")
     deferlearn.save(LogisticRegression(), tmp_path / "other.skops")
     before = content_of(tmp_path)
     for name, says in (
-        ("tampered", "damaged"),
+        ("tampered", "does not match its checksum"),
+        ("cut", "damaged"),
         ("text", "no model that deferlearn.save has written"),
         ("other", "none that `deferlearn fit` wrote"),
         ("missing", "No such file"),

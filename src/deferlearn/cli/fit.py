@@ -270,8 +270,8 @@ def _fit(
         notes.append("No answers are given, so humans are taken to be always right.")
     if errors is not None and model.card_["tuned"]:
         notes.append(
-            "Policy and alpha were chosen on the same cases, so that these errors of machine and team are a "
-            "little too low."
+            "Policy and alpha were chosen on the same cases, so that these errors of machine and team are "
+            "a little too low."
         )
     if errors is not None and cases.groups is not None:
         notes.append("Cases of a group are alike: the intervals are narrower than they should be.")
