@@ -27,7 +27,8 @@ from deferlearn.policy import seed_all
 LOSS_OF_ERROR = 2.0
 # Each of the two rates by predicted class starts from so many cases at the rate of all.
 PRIOR_CASES = 2.0
-# Isotonic fits are flat in places. There the less sure case goes first, by a hair.
+# Isotonic fits are flat in places. There the less sure case goes first, by a hair: so much of the
+# largest cost, whatever the unit of the prices.
 TIE_BREAK = 1e-6
 
 FOREST = RandomForestRegressor(n_estimators=50, min_samples_leaf=5)
@@ -55,6 +56,7 @@ class AdvantageModel:
         """Learn from margins of cases that the machine had not seen, and what they cost."""
         self.machine_: Any = None
         self.human_: Any = None
+        self.hair_ = TIE_BREAK * (max(machine_cost.max(), human_cost.max()) or 1.0)
         self.steps_ = [_isotonic(margin, machine_cost, side) for side in (False, True)]
         self.rates_ = [_rate(margin, human_cost, side) for side in (False, True)]
         if not isinstance(self.machine_error, str):
@@ -79,7 +81,7 @@ class AdvantageModel:
         else:
             human = self.human_.predict(X)
         sure = np.abs(margin)
-        return np.asarray(machine - human - TIE_BREAK * sure / (1.0 + sure), dtype=np.float64)
+        return np.asarray(machine - human - self.hair_ * sure / (1.0 + sure), dtype=np.float64)
 
 
 def _isotonic(margin: Array, cost: Array, side: bool) -> tuple[Array, Array]:

@@ -15,14 +15,17 @@ from deferlearn._atomic import write_atomically
 from deferlearn._seal import check_seal, seal, versions
 
 # Beyond the types that skops itself takes for safe (scikit-learn's public estimators, numpy's arrays,
-# plain values): our own, and what scikit-learn keeps inside fitted trees, forests and networks. It is a
-# list of names, so that what a file can make is known before the file is seen.
+# plain values): our own, what scikit-learn keeps inside fitted trees, forests and networks, and the
+# splitters that are given as folds. It is a list of names, so that what a file can make is known before
+# the file is seen.
 TRUSTED = (
     "deferlearn._machine.Machine",
     "deferlearn._machine.MachineSettings",
     "deferlearn._threshold.Threshold",
     "deferlearn.advantage.AdvantageModel",
     "deferlearn.advantage.AdvantageTriage",
+    "deferlearn.baselines.automation.FullAutomation",
+    "deferlearn.baselines.predicted_error.PredictedErrorTriage",
     "deferlearn.baselines.uncertainty.UncertaintyTriage",
     "deferlearn.bounds.certificate.Certificate",
     "deferlearn.bounds.optimum.OptimumBound",
@@ -40,6 +43,10 @@ TRUSTED = (
     "sklearn.ensemble._hist_gradient_boosting.binning._BinMapper",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.metrics._dist_metrics.EuclideanDistance64",
+    "sklearn.model_selection._split.GroupKFold",
+    "sklearn.model_selection._split.KFold",
+    "sklearn.model_selection._split.StratifiedGroupKFold",
+    "sklearn.model_selection._split.StratifiedKFold",
     "sklearn.neighbors._kd_tree.KDTree",
     "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
     "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",

@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
+# Means this close, relative to the largest, are equal: the same costs in another order.
+TIE = 1e-12
+
 
 def choose(mean: Array, policy: NDArray[np.int64], gaps: Any, near_tie: float) -> int:
     """The candidate of the first policy whose best one nearly ties with the best of all.
@@ -29,10 +32,11 @@ def choose(mean: Array, policy: NDArray[np.int64], gaps: Any, near_tie: float) -
     -------
     index : int
     """
-    best = int(np.argmax(mean))
+    close = TIE * float(np.abs(mean).max())
+    best = _first_best(mean, close)
     for place in np.unique(policy):
         own = np.flatnonzero(policy == place)
-        candidate = int(own[np.argmax(mean[own])])
+        candidate = int(own[_first_best(mean[own], close)])
         if candidate == best:
             return best
         gap = np.asarray(gaps(best, candidate), dtype=np.float64)
@@ -40,6 +44,10 @@ def choose(mean: Array, policy: NDArray[np.int64], gaps: Any, near_tie: float) -
         if gap.mean() <= near_tie * error:
             return candidate
     return best
+
+
+def _first_best(mean: Array, close: float) -> int:
+    return int(np.argmax(mean >= mean.max() - close))
 
 
 def by_group(values: Array, groups: NDArray[Any] | None) -> Array:

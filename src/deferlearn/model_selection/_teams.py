@@ -10,7 +10,7 @@ from sklearn.ensemble import RandomForestClassifier
 from deferlearn._machine import MachineSettings
 from deferlearn.advantage import AdvantageTriage
 from deferlearn.baselines import FullAutomation, PredictedErrorTriage, UncertaintyTriage
-from deferlearn.policy import DeferralPolicy
+from deferlearn.policy import DeferralPolicy, resolve_policy
 from deferlearn.svc import AssistedSVC
 
 FOREST = RandomForestClassifier(n_estimators=50, min_samples_leaf=5)
@@ -40,6 +40,10 @@ DEFAULT_POLICIES = (
 )
 
 
+# They can use the machines that are fitted once a fold and shared.
+SharedMachine = UncertaintyTriage | FullAutomation | AdvantageTriage
+
+
 def resolve_team(policy: Any) -> Any:
     """The team, not fitted, that a name, a policy or a classifier stands for."""
     if isinstance(policy, str):
@@ -47,7 +51,18 @@ def resolve_team(policy: Any) -> Any:
             raise ValueError(f"policies has {policy!r}, which is not known; use {list(TEAMS)}.")
         return clone(TEAMS[policy])
     if hasattr(policy, "predict_assisted") and not isinstance(policy, type):
+        if isinstance(policy, SharedMachine) and policy.margin != "soft":
+            raise ValueError(
+                f"policies has {policy!r}, but the machines to try have soft margins; leave out its "
+                f"margin={policy.margin!r}."
+            )
         return clone(policy)
+    try:
+        resolve_policy(policy)
+    except ValueError as error:
+        raise ValueError(
+            f"policies has {policy!r}, which is no team, none of {list(TEAMS)}, and as a policy: {error}"
+        ) from None
     return AssistedSVC(policy=policy)
 
 

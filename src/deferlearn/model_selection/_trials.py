@@ -98,7 +98,7 @@ class Trials:
             return margin, -np.abs(margin), budget if isinstance(team, UncertaintyTriage) else 0.0
         if isinstance(team, AdvantageTriage):
             margin = self.margins(settings)
-            key: Any = (id(settings), repr(team))
+            key: Any = (id(settings), _name_of(team))
             if key not in self._ranked:
                 samples = replace(self.samples, settings=settings)
                 self._ranked[key] = held_out_advantage(
@@ -107,7 +107,7 @@ class Trials:
             return margin, self._ranked[key], budget
         # A team that is trained for a budget ranks differently for another one.
         fixed = isinstance(team, PredictedErrorTriage)
-        key = (id(settings), repr(team), None if fixed else budget)
+        key = (id(settings), _name_of(team), None if fixed else budget)
         if key not in self._ranked:
             self._ranked[key] = self._rank_by_fitting(team, settings, budget)
         margin, score, rate = self._ranked[key]
@@ -134,6 +134,11 @@ class Trials:
         return np.where(trial.deferred, self.samples.loss, machine)
 
 
+def _name_of(team: Any) -> tuple[type, str]:
+    """The same for teams with the same parameters; a long `repr` leaves some of them out."""
+    return type(team), str(team.get_params())
+
+
 def _fit_and_ask(
     team: Any,
     X: Any,
@@ -146,10 +151,18 @@ def _fit_and_ask(
     train, held_out = X[rows], X[fold]
     if settings.precomputed:
         train, held_out = train[:, rows], held_out[:, rows]
+    if len(np.unique(labels[rows])) < 2:
+        # Where one class alone is left the machine answers with it, and there is nobody to defer.
+        answer = 1.0 if labels[rows][0] == labels.max() else -1.0
+        return np.full(len(fold), answer), np.full(len(fold), -np.inf), 0.0
     part = {name: value[rows] for name, value in human.items()}
     with warnings.catch_warnings():
         # What a part of the samples lacks is no news; `fit` on all of them says what is wrong.
         warnings.simplefilter("ignore", UserWarning)
         team.fit(train, labels[rows], **part)
-    rate = team.deferral_rate_
-    return team.decision_function(held_out), team.deferral_score(held_out), rate
+    rate = float(team.deferral_rate_)
+    score = team.deferral_score(held_out)
+    if rate in (0.0, 1.0):
+        # Nobody or everybody: its scores must not compete with those of the other folds.
+        score = np.full(len(fold), -np.inf if rate == 0.0 else np.inf)
+    return team.decision_function(held_out), score, rate

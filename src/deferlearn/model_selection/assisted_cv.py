@@ -3,33 +3,36 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from numbers import Integral
-from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from deferlearn._answers import binary_labels, losses_of, warn_if_reordered
 from deferlearn._checks import plain
 from deferlearn._crossfit import Samples
-from deferlearn._machine import MachineSettings, settings_of
+from deferlearn._machine import MachineSettings
 from deferlearn._parameters import check_cost, check_folds, count_of, is_whole, prices_of
 from deferlearn._team import TeamMixin
-from deferlearn._threshold import Threshold
 from deferlearn.advantage import costs_of
 from deferlearn.humans import majority_labels
 from deferlearn.humans._answers import as_array, find_missing
 from deferlearn.metrics import evaluate_team
 from deferlearn.metrics.evaluation import find_metric
 from deferlearn.model_selection._choice import by_group, choose
+from deferlearn.model_selection._folds import folds_of, splits_of
+from deferlearn.model_selection._machines import (
+    check_kernel,
+    kernel_name,
+    machines_of,
+    parameters_of,
+)
 from deferlearn.model_selection._teams import DEFAULT_POLICIES, equip, is_quick, resolve_team
 from deferlearn.model_selection._trials import Trial, Trials
 from deferlearn.objective.validation import is_number
@@ -37,10 +40,6 @@ from deferlearn.objective.validation import is_number
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Index = NDArray[np.int64]
-
-# Of the grid that a number of alphas stands for.
-SMALLEST_ALPHA, LARGEST_ALPHA = 1e-3, 10.0
-KERNEL_PARAMETERS = {"kernel", "degree", "gamma", "coef0"}
 
 
 class AssistedSVCCV(TeamMixin, ClassifierMixin, BaseEstimator):
@@ -68,7 +67,8 @@ class AssistedSVCCV(TeamMixin, ClassifierMixin, BaseEstimator):
         - "automation": `FullAutomation`, nobody;
         - "margin", "mlp", "forest" (on x and the margin), any classifier or `DeferralPolicy`: an
           `AssistedSVC` with that policy, whose machine is trained without the deferred samples;
-        - any other team, not fitted, with the methods of `AssistedSVC`.
+        - any other team, not fitted, with the methods of `AssistedSVC`. Its alpha, kernel, budget,
+          prices, folds and random_state are set here, where it has such parameters.
 
         The default has "automation" last, so that nobody is deferred only where that is best, and
         leaves out "predicted_error" and "mlp", which are slow.
@@ -79,8 +79,9 @@ class AssistedSVCCV(TeamMixin, ClassifierMixin, BaseEstimator):
         answer is wrong, and half of `deferral_cost` for each case deferred; without prices, the
         error. Otherwise a metric of `deferlearn.metrics`, by name or as a function; those need
         `human_labels`, and look at the folds one by one.
-    cv : int or splitter, default=5
-        Folds; stratified, and whole groups if `fit` is given groups.
+    cv : int, splitter or iterable of (train, test), default=5
+        Folds; a number of them is stratified, and keeps groups whole if `fit` is given groups. Each
+        sample is held out once, by teams fitted on all that are not in its fold.
     n_refined : int, default=2
         The slower policies (all but "uncertainty", "advantage" and "automation") are tried with so
         many machines: those that did best with the quick ones.
@@ -158,7 +159,7 @@ class AssistedSVCCV(TeamMixin, ClassifierMixin, BaseEstimator):
         deferral_cost: float = 0.0,
         n_jobs: int | None = None,
         random_state: Any = None,
-        verbose: int = 0,
+        verbose: Any = 0,
     ) -> None:
         self.budget = budget
         self.alphas = alphas
@@ -238,17 +239,17 @@ class AssistedSVCCV(TeamMixin, ClassifierMixin, BaseEstimator):
         self.classes_, signs = binary_labels(labels)
         told = {name: as_array(value) for name, value in human.items() if value is not None}
         loss = losses_of(signs, self.classes_, **human)
-        grid = self._grid(X, signs)
+        grid = machines_of(self.alphas, self.kernels, self.fit_intercept, X, signs)
         prices = prices_of(self.class_weight, labels, signs, self.classes_)
         samples = Samples(X, signs, prices, np.zeros(n), grid[0])
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        groups = None if groups is None else np.asarray(groups)
+        groups = None if groups is None else as_array(groups)
         trials = Trials(
             samples=costs_of(samples, loss, self.deferral_cost),
             human=told,
             labels=labels,
             groups=groups,
-            folds=self._folds(X, labels, groups, seed),
+            folds=folds_of(self.cv, X, labels, groups, seed),
             seed=seed,
             common={
                 "class_weight": self.class_weight,
@@ -270,12 +271,18 @@ class AssistedSVCCV(TeamMixin, ClassifierMixin, BaseEstimator):
             {
                 **trials.common,
                 "budget": self.budget,
-                "cv": _pairs(trials.folds, n),
+                "cv": splits_of(trials.folds, n),
                 "n_jobs": self.n_jobs,
             },
         )
-        self.best_estimator_ = ready.fit(trials.samples.X, trials.labels, **trials.human)
+        with warnings.catch_warnings():
+            for said in (".*read by nobody and get", ".*equals y everywhere"):  # by `_prepare`
+                warnings.filterwarnings("ignore", said, UserWarning)
+            self.best_estimator_ = ready.fit(trials.samples.X, trials.labels, **trials.human)
         return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "best_estimator_")
 
     def _search(
         self, trials: Trials, grid: list[MachineSettings], budget: float
@@ -290,7 +297,7 @@ class AssistedSVCCV(TeamMixin, ClassifierMixin, BaseEstimator):
         def attempt(place: int, machine: int) -> None:
             trial = trials.run(teams[place], grid[machine], budget)
             tried[place, machine] = (trial, *score(trial))
-            self._say(place, grid[machine], tried[place, machine][1].mean())
+            self._say(place, grid[machine], tried[place, machine][2].mean())
 
         for place in quick:
             for machine in range(len(grid)):
@@ -298,8 +305,8 @@ class AssistedSVCCV(TeamMixin, ClassifierMixin, BaseEstimator):
         means = np.array(
             [
                 max(
-                    [tried[place, machine][1].mean() for place in quick]
-                    or [score(trials.run(pilot, grid[machine], budget))[0].mean()]
+                    [tried[place, machine][2].mean() for place in quick]
+                    or [score(trials.run(pilot, grid[machine], budget))[1].mean()]
                 )
                 for machine in range(len(grid))
             ]
@@ -312,24 +319,31 @@ class AssistedSVCCV(TeamMixin, ClassifierMixin, BaseEstimator):
         return grid[machine], teams[place]
 
     def _scorer(self, trials: Trials) -> Any:
-        """A trial's score in each fold, and in each independent part of the data."""
-        sizes = np.array([len(fold) for fold in trials.folds])
+        """A trial's score in each fold, and in each independent part of the data.
+
+        The mean over the parts is that of all cases; folds can differ in size.
+        """
         if self.scoring is None:
 
             def by_cost(trial: Trial) -> tuple[Array, Array]:
                 gain = -trials.costs(trial)
                 folds = np.array([gain[fold].mean() for fold in trials.folds])
-                # Folds differ in size by a case or two; weighted like this their mean is that of all.
-                return folds * sizes / sizes.mean(), by_group(gain, trials.groups)
+                return folds, by_group(gain, trials.groups)
 
             return by_cost
-        function, larger = find_metric(self.scoring)
+        function, larger = self._metric()
         answers = _labels_of(trials.human, trials.samples.y, self.classes_)
         sign = 1.0 if larger else -1.0
 
         def value_in(fold: Index, said: NDArray[Any], deferred: Bools) -> float:
             truth, part = trials.labels[fold], deferred[fold]
-            return evaluate_team(function, truth, said[fold], lambda: part, self.classes_)
+            value = evaluate_team(function, truth, said[fold], lambda: part, self.classes_)
+            if not np.isfinite(value):
+                raise ValueError(
+                    f"scoring={self.scoring!r} gives {value} for a fold of {len(fold)} cases: such "
+                    "candidates cannot be compared."
+                )
+            return value
 
         def by_metric(trial: Trial) -> tuple[Array, Array]:
             said = self.classes_[trial.positive.astype(np.int64)]
@@ -345,9 +359,10 @@ class AssistedSVCCV(TeamMixin, ClassifierMixin, BaseEstimator):
         keys = sorted(tried, key=lambda key: (key[0], -grid[key[1]].alpha, key[1]))
         scores = np.array([tried[key][1] for key in keys])
         parts = [tried[key][2] for key in keys]
-        mean = scores.mean(axis=1)
+        mean = np.array([part.mean() for part in parts])
         params = [
-            {"policy": self.policies[place], **_kernel_of(grid[machine])} for place, machine in keys
+            {"policy": self.policies[place], **parameters_of(grid[machine])}
+            for place, machine in keys
         ]
         self.cv_results_ = {
             "params": params,
@@ -357,7 +372,7 @@ class AssistedSVCCV(TeamMixin, ClassifierMixin, BaseEstimator):
             **{f"split{k}_test_score": scores[:, k] for k in range(scores.shape[1])},
             "mean_test_score": mean,
             "std_test_score": scores.std(axis=1),
-            "rank_test_score": rankdata(-mean, method="min").astype(np.int32),
+            "rank_test_score": rankdata(-np.round(mean, 12), method="min").astype(np.int32),
             "deferral_rate": np.array([tried[key][0].deferred.mean() for key in keys]),
         }
         self.best_index_ = choose(
@@ -378,84 +393,39 @@ class AssistedSVCCV(TeamMixin, ClassifierMixin, BaseEstimator):
         if self.cv is None:
             raise ValueError("cv=None: candidates are compared on held-out folds, so give folds.")
         check_cost(self.deferral_cost)
+        if self.scoring is not None:
+            self._metric()
         if not is_whole(self.n_refined) or self.n_refined < 1:
-            raise ValueError(f"n_refined={self.n_refined!r} must be a whole number, 1 or larger.")
+            raise ValueError(
+                f"n_refined={plain(self.n_refined)!r} must be a whole number, 1 or larger."
+            )
         if not is_number(self.near_tie) or self.near_tie < 0:
-            raise ValueError(f"near_tie={self.near_tie!r} must be a number, 0 or larger.")
+            raise ValueError(f"near_tie={plain(self.near_tie)!r} must be a number, 0 or larger.")
         for name in ("policies", "kernels"):
             given = getattr(self, name)
-            if isinstance(given, str) or not hasattr(given, "__len__") or not len(given):
+            ordered = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str)
+            if not ordered or not len(given):
                 raise ValueError(f"{name}={given!r} must be a list with at least one entry.")
         for policy in self.policies:
             resolve_team(policy)
         for kernel in self.kernels:
-            strange = set(kernel) - KERNEL_PARAMETERS if isinstance(kernel, Mapping) else set()
-            if strange:
-                raise ValueError(
-                    f"kernels has {kernel!r}: {sorted(strange)[0]!r} is none of "
-                    f"{sorted(KERNEL_PARAMETERS)}."
-                )
-
-    def _alphas(self) -> list[float]:
-        asked: Any = self.alphas
-        if is_number(asked) or isinstance(asked, bool):
-            if not is_whole(asked) or asked < 1:
-                raise ValueError(
-                    f"alphas={asked!r} must be how many to try, or a list of positive numbers."
-                )
-            return [float(a) for a in np.geomspace(SMALLEST_ALPHA, LARGEST_ALPHA, int(asked))]
-        alphas = list(asked)
-        for alpha in alphas:
-            if not is_number(alpha) or alpha <= 0:
-                raise ValueError(f"alphas has {plain(alpha)!r}; each must be a positive number.")
-        if not alphas:
-            raise ValueError("alphas is empty; give at least one.")
-        return [float(alpha) for alpha in alphas]
-
-    def _grid(self, X: Any, signs: Array) -> list[MachineSettings]:
-        """Every machine, kernel by kernel."""
-        alphas = self._alphas()
-        machines = []
-        for kernel in self.kernels:
-            given = dict(kernel) if isinstance(kernel, Mapping) else {"kernel": kernel}
-            asked = SimpleNamespace(
-                **{"kernel": "linear", "degree": 3, "gamma": "scale", "coef0": 0.0, **given},
-                alpha=alphas[0],
-                fit_intercept=self.fit_intercept,
-                margin="soft",
-            )
-            first = settings_of(asked, X, signs)
-            machines += [replace(first, alpha=alpha) for alpha in alphas]
-        return machines
-
-    def _folds(self, X: Any, y: Any, groups: Any, seed: int) -> list[Index]:
-        """Held-out rows; together every row once."""
-        if groups is not None:
-            check_consistent_length(y, groups)
-        cv = self.cv
-        if isinstance(cv, Integral):
-            smallest = int(np.unique(y, return_counts=True)[1].min())
-            k = min(int(cv), smallest) if smallest > 1 else 2
-            kind = StratifiedKFold if groups is None else StratifiedGroupKFold
-            cv = kind(k, shuffle=True, random_state=seed)
-        splitter = check_cv(cv, y, classifier=True)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # a class smaller than the folds
-            folds = [np.asarray(test) for _, test in splitter.split(X, y, groups)]
-        counts = np.bincount(np.concatenate(folds), minlength=len(y))
-        if (counts != 1).any():
-            row = int(np.flatnonzero(counts != 1)[0])
+            check_kernel(kernel)
+        if not isinstance(self.verbose, Integral | np.bool_) or self.verbose < 0:
             raise ValueError(
-                f"cv={self.cv!r} must hold out every row exactly once, but holds out row {row} "
-                f"{int(counts[row])} times."
+                f"verbose={plain(self.verbose)!r} must be a whole number, 0 for silence."
             )
-        return [fold for fold in folds if len(fold)]
+
+    def _metric(self) -> tuple[Any, bool]:
+        try:
+            return find_metric(self.scoring)
+        except ValueError as error:
+            raise ValueError(f"scoring={self.scoring!r}: {error}; or None.") from None
 
     def _all_linear(self) -> bool:
-        return all(_name_of(kernel) == "linear" for kernel in self.kernels)
+        return all(kernel_name(kernel) == "linear" for kernel in self.kernels)
 
     def _any_precomputed(self) -> bool:
-        return any(_name_of(kernel) == "precomputed" for kernel in self.kernels)
+        return any(kernel_name(kernel) == "precomputed" for kernel in self.kernels)
 
     def _say(self, place: int, settings: MachineSettings, mean: float) -> None:
         if self.verbose:
@@ -465,15 +435,10 @@ class AssistedSVCCV(TeamMixin, ClassifierMixin, BaseEstimator):
     # -- what the mixin asks for: the winner knows --------------------------------------------
 
     @property
-    def _threshold(self) -> Threshold:  # type: ignore[override]
-        check_is_fitted(self)
-        threshold: Threshold = self.best_estimator_._threshold
-        return threshold
-
-    @property
     def deferral_threshold_(self) -> float:
         """`defer` defers above it."""
-        return self._threshold.value
+        check_is_fitted(self)
+        return float(self.best_estimator_.deferral_threshold_)
 
     @property
     def deferral_rate_(self) -> float:
@@ -485,15 +450,29 @@ class AssistedSVCCV(TeamMixin, ClassifierMixin, BaseEstimator):
         return self._all_linear()
 
     def _decide(self, X: Any) -> Array:
-        decision: Array = self.best_estimator_._decide(X)
+        decision: Array = self.best_estimator_.decision_function(X)
         return decision
 
     def _rank(self, X: Any) -> Array:
-        score: Array = self.best_estimator_._rank(X)
+        score: Array = self.best_estimator_.deferral_score(X)
         return score
 
-    def _own_budget(self) -> float:
-        return float(self.best_estimator_._own_budget())
+    def defer(self, X: Any) -> Bools:
+        """Whether a human should take each case, one at a time.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Cases.
+
+        Returns
+        -------
+        deferred : ndarray of bool of shape (n_samples,)
+            By the rule of the winner; see `AssistedSVC.defer`.
+        """
+        X = self._check_new(X)
+        deferred: Bools = self.best_estimator_.defer(X)
+        return deferred
 
     def defer_top(self, X: Any, budget: float | int | None = None) -> Bools:
         """The cases of this batch that belong most with a human, at most as many as the budget says.
@@ -514,29 +493,10 @@ class AssistedSVCCV(TeamMixin, ClassifierMixin, BaseEstimator):
         return deferred
 
 
-def _name_of(kernel: Any) -> Any:
-    return kernel.get("kernel", "linear") if isinstance(kernel, Mapping) else kernel
-
-
-def _kernel_of(settings: MachineSettings) -> dict[str, Any]:
-    """The machine's parameters that matter to its kernel."""
-    used: dict[str, tuple[str, ...]] = {"poly": ("degree", "gamma", "coef0"), "rbf": ("gamma",)}
-    names = used.get(settings.kernel, ()) if isinstance(settings.kernel, str) else ()
-    return {
-        "alpha": settings.alpha,
-        "kernel": settings.kernel,
-        **{name: getattr(settings, name) for name in names},
-    }
-
-
 def _objects(values: list[Any]) -> NDArray[Any]:
     out = np.empty(len(values), dtype=object)
     out[:] = values
     return out
-
-
-def _pairs(folds: list[Index], n: int) -> list[tuple[Index, Index]]:
-    return [(np.setdiff1d(np.arange(n), fold), fold) for fold in folds]
 
 
 def _labels_of(human: dict[str, Any], signs: Array, classes: NDArray[Any]) -> NDArray[Any]:
