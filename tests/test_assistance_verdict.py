@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import textwrap
+import warnings
 
 import numpy as np
 import pytest
@@ -264,6 +265,28 @@ def test_too_small_a_budget_is_said():
     )
 
 
+def test_everything_deferred_is_no_team():
+    y = np.where(np.arange(120) % 2, 1, -1)  # nothing to do with X
+    human = np.where(np.arange(120) % 10, y, -y)
+    report = assistance_report(StubTeam(), X, y, human, [1.0], cv=SPLITS)
+    assert report.pays == "yes"
+    assert any("nothing is left to the machine" in s for s in report.verdict)
+    assert not any("Humans alone" in s or "largest budget" in s for s in report.verdict)
+
+
+class Worried(StubTeam):
+    def fit(self, X, y, human_labels=None):
+        warnings.warn("the same each time", UserWarning, stacklevel=2)
+        return super().fit(X, y, human_labels)
+
+
+def test_what_all_fits_warn_of_is_said_once():
+    with pytest.warns(UserWarning, match="the same each time") as caught:
+        assistance_report(Worried(), X, Y, HUMAN, [0.2, 0.4], cv=4, random_state=0)
+    assert len(caught) == 1
+    assert caught[0].filename.endswith("test_assistance_verdict.py")
+
+
 def test_few_cases_are_said_to_be_few():
     report = assistance_report(StubTeam(), X[:24], Y[:24], HUMAN[:24], [0.5], cv=2, random_state=0)
     assert any("With 24 cases all intervals are rough" in s for s in report.verdict)
@@ -359,6 +382,11 @@ ONE_SIDED = [(np.flatnonzero(Y == 1), np.flatnonzero(Y == -1))]
         ({"groups": [None, *range(119)]}, "row 0 has no group"),
         ({"cv": ONE_SIDED}, "in split 0 all .* training cases have the class 1"),
         ({"cv": 100}, "fewer than the 100 folds"),
+        ({"cv": []}, "of 0 test parts none"),
+        (
+            {"human_labels": np.where(np.arange(120) < 60, HUMAN, np.nan), "cv": SPLITS[:1]},
+            "of 1 test",
+        ),
     ],
 )
 def test_errors_say_what_was_wrong(change, message):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,8 @@ class TestPart:
         The cases that the human took.
     classes : ndarray or None
         The classes of the fitted estimator, if it tells.
+    warned : tuple of (type, str)
+        What was warned of on the way.
     """
 
     __test__ = False  # pytest takes classes of this name for tests
@@ -71,6 +74,7 @@ class TestPart:
     answers: NDArray[Any]
     deferred: NDArray[np.bool_]
     classes: NDArray[Any] | None
+    warned: tuple[tuple[type[Warning], str], ...] = ()
 
 
 def refit(
@@ -80,18 +84,32 @@ def refit(
     budgets: Sequence[float | int],
     top: bool,
     n_jobs: int | None,
+    stacklevel: int = 3,
 ) -> list[list[TestPart]]:
-    """For each split a list with the test part at each budget; clones are fitted, never `estimator`."""
+    """For each split a list with the test part at each budget; clones are fitted, never `estimator`.
+
+    What many fits warn of in the same words is said once, as from the caller's caller.
+    """
     tasks = [(split, budget) for split in splits for budget in budgets]
     parts = Parallel(n_jobs=n_jobs)(
         delayed(_answer_split)(clone(estimator), data, split, budget, top)
         for split, budget in tasks
     )
+    for category, text in dict.fromkeys(warning for part in parts for warning in part.warned):
+        warnings.warn(text, category, stacklevel=stacklevel)
     width = len(budgets)
     return [parts[start : start + width] for start in range(0, len(parts), width)]
 
 
 def _answer_split(
+    estimator: Any, data: SplitData, split: Split, budget: float | int, top: bool
+) -> TestPart:
+    with warnings.catch_warnings(record=True) as caught:
+        part = _fit_and_answer(estimator, data, split, budget, top)
+    return replace(part, warned=tuple((w.category, str(w.message)) for w in caught))
+
+
+def _fit_and_answer(
     estimator: Any, data: SplitData, split: Split, budget: float | int, top: bool
 ) -> TestPart:
     train, test = split

@@ -80,8 +80,13 @@ def run_trial(
     # A deferred case that nobody has read has no answer: such cases are there to learn from only.
     judged = [(train, test[read[test]]) for train, test in splits]
     judged = [(train, test) for train, test in judged if len(test)]
+    if not judged:
+        raise ValueError(
+            f"there is no case to judge by: of {len(splits)} test parts none has a case that a human "
+            "answered. Give another cv=, or more answers"
+        )
     levels = [0.0 if isinstance(budgets[0], float) else 0, *budgets]
-    parts = refit(estimator, data, judged, levels, top, n_jobs)
+    parts = refit(estimator, data, judged, levels, top, n_jobs, stacklevel=4)
     n = len(truth)
     times = np.zeros(n)
     wrong, deferred, machine_wrong = (np.zeros((len(levels), n)) for _ in range(3))

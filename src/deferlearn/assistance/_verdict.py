@@ -88,7 +88,9 @@ def _pays(found: Findings, row: Row) -> list[str]:
         f"Assistance pays: at a budget of {share(row['budget'])} {_compared(found, row)}.",
         _why(row),
     ]
-    if row is found.tried[-1]:
+    if row["deferred"] == 1.0:
+        said.append("There the human takes every case: nothing is left to the machine.")
+    elif row is found.tried[-1]:
         said.append("That is the largest budget tried: a larger one may help more.")
     else:
         said.append(
@@ -165,6 +167,8 @@ def _why(row: Row) -> str:
 
 def _humans_alone(found: Findings, row: Row) -> list[str]:
     human, name = found.teams[-1], found.measure
+    if row["deferred"] == 1.0:
+        return []
     start = f"Humans alone{found.panel}, who would take every case,"
     level = f"({name} {number(human[name])}; team less human {interval(row, 'versus_human')})"
     if row["versus_human_low"] > 0:
