@@ -118,6 +118,14 @@ def test_a_budget_of_one_is_the_human_alone():
     assert human["error_high"] - human["error_low"] < team["error_high"] - team["error_low"]
 
 
+def test_more_budgets_ask_for_wider_intervals():
+    """One of several differences is more easily far from zero by chance."""
+    one, several = report_of(budgets=[0.25]).teams[1], report_of().teams[1]
+    assert one["difference"] == several["difference"]
+    assert several["difference_high"] > one["difference_high"] + 1e-3
+    assert several["error_high"] == one["error_high"]  # which speaks for itself
+
+
 def test_steps_are_differences_of_neighbours():
     report = report_of()
     costs = [row["cost"] for row in report.teams[:-1]]

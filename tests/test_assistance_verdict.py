@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 from deferlearn import AssistedSVC, assistance_report
 from deferlearn.assistance import AssistanceReport
 from deferlearn.assistance._input import Prices
-from deferlearn.assistance._tables import Judge, best_place
+from deferlearn.assistance._judge import Judge
+from deferlearn.assistance._tables import best_place
 from deferlearn.assistance._trial import Trial
 from deferlearn.assistance._verdict import Findings, decide, sentences
+from deferlearn.assistance.study import _report
 from deferlearn.baselines import FullAutomation, UncertaintyTriage
 from deferlearn.datasets import make_shifted
 from deferlearn.humans import UniformHuman
@@ -200,6 +202,61 @@ def errors(n, k):
 def test_best_budget(counts, best):
     judge = Judge(trial_of([errors(200, k) for k in counts]), Prices(1.0, 1.0, 0.0), 0.95)
     assert best_place(judge) == best
+
+
+@st.composite
+def trials(draw):
+    """Anything that can happen to a few cases, in groups or not, some of them tested twice."""
+    n, budgets = draw(st.integers(2, 12)), draw(st.integers(2, 4))
+    halves = st.sampled_from([0.0, 0.5, 1.0])
+
+    def table(entries):
+        return np.array(draw(st.lists(entries, min_size=budgets * n, max_size=budgets * n)))
+
+    deferred = table(halves).reshape(budgets, n)
+    deferred[0] = 0.0
+    human_wrong = np.array(draw(st.lists(st.booleans(), min_size=n, max_size=n)))
+    kept_wrong = table(halves).reshape(budgets, n) * (1 - deferred)
+    return Trial(
+        [i / 10 for i in range(budgets)],
+        np.arange(n),
+        np.array(draw(st.lists(st.booleans(), min_size=n, max_size=n))),
+        human_wrong,
+        kept_wrong + deferred * human_wrong,
+        deferred,
+        table(halves).reshape(budgets, n) * deferred,
+        np.array(draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))),
+        draw(st.floats(1.0, 100.0)),
+        2,
+    )
+
+
+@given(
+    trials(),
+    st.sampled_from([Prices(1.0, 1.0, 0.0), Prices(0.0, 5.0, 0.3)]),
+    st.sampled_from([[1.0], [0.0, 1.0, 7.0]]),
+)
+@settings(max_examples=60, deadline=None)
+def test_any_trial_makes_a_report_that_agrees_with_itself(trial, prices, factors):
+    n = len(trial.rows)
+    counts = {"n_readers": 1, "n_cases": n, "n_groups": len(set(trial.group)), "n_left_out": 0}
+    report = _report(
+        Judge(trial, prices, 0.9), factors, 0.01, "site", [str(i % 3) for i in range(n)], counts
+    )
+    json.dumps(report.to_dict(), allow_nan=False)
+    assert str(report)
+    tried = report.teams[1:-1]
+    here = [row for row in report.factors if row["factor"] == 1.0]
+    for row, same in zip(tried, here, strict=True):
+        assert row["difference_low"] <= row["difference"] <= row["difference_high"]
+        assert row["difference"] == pytest.approx(row["cost"] - report.teams[0]["cost"])
+        for key in ("difference", "difference_low", "difference_high", "cost", "error"):
+            assert same[key] == pytest.approx(row[key])
+        cases = [r["n_cases"] for r in report.subgroups if r["budget"] == row["budget"]]
+        assert sum(cases) == n
+    assert report.best_budget in trial.budgets
+    if report.pays == "yes":
+        assert report.budget == report.best_budget > 0
 
 
 # -- the report as an object ----------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from deferlearn.assistance._tables import Row
+from deferlearn.assistance._factors import Row
 from deferlearn.assistance._verdict import interval, number, share
 
 

@@ -2,87 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import combinations, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from deferlearn.assistance._input import Prices
+from deferlearn.assistance._factors import Row, break_even
 from deferlearn.assistance._intervals import (
     Floats,
     Index,
     Interval,
-    joint_critical,
     mean_interval,
     single_critical,
 )
-from deferlearn.assistance._trial import Bools, Trial
+from deferlearn.assistance._judge import Judge
+from deferlearn.assistance._trial import Bools
 
-Row = dict[str, Any]
 SHARE = (0.0, 1.0)
-
-
-@dataclass(frozen=True)
-class Judge:
-    """A trial, prices and a level: everything that the tables are made of."""
-
-    trial: Trial
-    prices: Prices
-    confidence: float
-
-    @cached_property
-    def price(self) -> Floats:
-        """Of a wrong answer to each case."""
-        return self.prices.of_errors(self.trial.positive)
-
-    @cached_property
-    def costs(self) -> Floats:
-        """Of each case at each budget."""
-        return self.trial.wrong * self.price + self.prices.human_time * self.trial.deferred
-
-    @cached_property
-    def human_costs(self) -> Floats:
-        """Of each case if the human takes it."""
-        return self.trial.human_wrong * self.price + self.prices.human_time
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """Between which the difference of two costs of a case lies."""
-        most = self.prices.largest + self.prices.human_time
-        return -most, most
-
-    @cached_property
-    def gains(self) -> list[Interval]:
-        """Cost at each budget less the machine's, case by case; all intervals hold together."""
-        differences = self.costs[1:] - self.costs[0]
-        critical = joint_critical(differences, self.trial.group, self.confidence)
-        return [mean_interval(d, self.trial.group, self.ends, critical) for d in differences]
-
-    @cached_property
-    def against_human(self) -> list[Interval]:
-        """Cost at each budget less the human's; all intervals hold together."""
-        differences = self.costs - self.human_costs
-        critical = joint_critical(differences, self.trial.group, self.confidence)
-        # Humans need no training, so what it does to the team does not cancel: its part is widened.
-        spread = differences.var(axis=1)
-        part = np.divide(self.costs.var(axis=1), spread, out=np.ones_like(spread), where=spread > 0)
-        return [
-            mean_interval(d, self.trial.group, self.ends, critical, widening)
-            for d, widening in zip(differences, 1 + (self.trial.widening - 1) * part, strict=True)
-        ]
-
-    @cached_property
-    def between_budgets(self) -> dict[tuple[int, int], Interval]:
-        """Cost at a budget less that at a smaller one, for all pairs; all intervals hold together."""
-        pairs = list(combinations(range(len(self.costs)), 2))
-        differences = np.array([self.costs[high] - self.costs[low] for low, high in pairs])
-        critical = joint_critical(differences, self.trial.group, self.confidence)
-        return {
-            pair: mean_interval(d, self.trial.group, self.ends, critical)
-            for pair, d in zip(pairs, differences, strict=True)
-        }
 
 
 def team_table(judge: Judge) -> list[Row]:
@@ -152,89 +88,6 @@ def _on_deferred(judge: Judge, place: int) -> Row:
     }
 
 
-# -- humans who err more or less often than in these data ------------------------------------------
-
-
-def factor_table(judge: Judge, factors: list[float]) -> list[Row]:
-    """The team if humans erred `factor` times as often on the cases that it hands them.
-
-    The error rate on either class is multiplied, up to 1. Expected costs need no draws: a class's errors
-    among deferred cases cost the factor times what they cost here.
-    """
-    trial = judge.trial
-    errors = np.array([[_scaled(judge, place, f) for f in factors] for place in _teams(judge)])
-    costs = errors * judge.price + judge.prices.human_time * trial.deferred[1:, None]
-    rows = []
-    for column, factor in enumerate(factors):
-        differences = costs[:, column] - judge.costs[0]
-        critical = joint_critical(differences, trial.group, judge.confidence)
-        for place in _teams(judge):
-            share = trial.deferred[place]
-            gain = mean_interval(differences[place - 1], trial.group, judge.ends, critical)
-            handed = _factors_by_case(judge, place, factor) * share * trial.human_wrong
-            rate = float(handed.sum() / share.sum()) if share.any() else float("nan")
-            row: Row = {"budget": trial.budgets[place], "factor": factor, "human_error": rate}
-            row["error"] = float(errors[place - 1, column].mean())
-            row["cost"] = float(costs[place - 1, column].mean())
-            rows.append(row | gain.columns("difference"))
-    return sorted(rows, key=lambda row: (row["budget"], row["factor"]))
-
-
-def _teams(judge: Judge) -> range:
-    return range(1, len(judge.trial.budgets))
-
-
-def _scaled(judge: Judge, place: int, factor: float) -> Floats:
-    """Expected errors of the cases at one budget if humans err `factor` times as often."""
-    trial = judge.trial
-    by_human = trial.deferred[place] * trial.human_wrong
-    return trial.wrong[place] + (_factors_by_case(judge, place, factor) - 1.0) * by_human
-
-
-def _factors_by_case(judge: Judge, place: int, factor: float) -> Floats:
-    caps = np.array([cap for _, cap in _human_share(judge, place)])
-    return np.minimum(factor, caps)[judge.trial.positive.astype(np.intp)]
-
-
-def _human_share(judge: Judge, place: int) -> list[tuple[float, float]]:
-    """Of negative and of positive cases: the cost of human errors on deferred ones, the largest factor.
-
-    The largest factor is the one that makes every answer wrong.
-    """
-    trial = judge.trial
-    shares = []
-    for chosen in (~trial.positive, trial.positive):
-        taken = trial.deferred[place][chosen]
-        errors = taken * trial.human_wrong[chosen]
-        cost = float((errors * judge.price[chosen]).sum() / len(trial.rows))
-        cap = float(taken.sum() / errors.sum()) if errors.any() else np.inf
-        shares.append((cost, cap))
-    return shares
-
-
-def break_even(judge: Judge, place: int) -> float | None:
-    """Factor of the human error at which team and machine cost the same; None if no factor does.
-
-    0 means that the team would cost no less than the machine if humans never erred.
-    """
-    shares = [(cost, cap) for cost, cap in _human_share(judge, place) if cost > 0]
-    by_human = sum(cost for cost, _ in shares)
-    costs = judge.costs.mean(axis=1)
-    affordable = float(costs[0] - (costs[place] - by_human))
-    if affordable <= 0:
-        return 0.0
-    # The cost of human errors grows with the factor, piece by piece, until every answer is wrong.
-    for point in sorted(cap for _, cap in shares):
-        full = sum(cost * cap for cost, cap in shares if cap < point)
-        slope = sum(cost for cost, cap in shares if cap >= point)
-        if full + slope * point >= affordable:
-            return (affordable - full) / slope
-    return None
-
-
-# -- more and more deferral, and who gains -----------------------------------------------------------
-
-
 def step_table(judge: Judge) -> list[Row]:
     """What each step to the next larger budget does."""
     pairs = judge.between_budgets
@@ -270,7 +123,7 @@ def subgroup_table(judge: Judge, values: list[Any]) -> list[Row]:
         chosen = np.array([entry == value for entry in own], dtype=bool)
         human = _alone(judge, trial.human_wrong.astype(np.float64), chosen, SHARE)
         machine = _alone(judge, trial.wrong[0], chosen, SHARE, trial.widening)
-        for place in _teams(judge):
+        for place in judge.teams:
             row: Row = {"subgroup": value, "budget": trial.budgets[place]}
             row |= {"n_cases": int(chosen.sum()), "n_groups": _count(trial.group[chosen])}
             row["n_positive"] = int(trial.positive[chosen].sum())

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from deferlearn.assistance._tables import Row
+from deferlearn.assistance._factors import Row
 
 # Below that, t-intervals of errors are rough whatever is added to them.
 FEW = 30
@@ -195,7 +195,7 @@ def _errors_misjudged(found: Findings, row: Row) -> list[str]:
     elif rate == 0.0:
         said.append(
             "Humans made no error on the cases handed over, so that a multiple of their errors says "
-            "nothing: see how often the machine errs there, which is how often they may."
+            "nothing. About as often as the machine errs there, they may."
         )
     elif factor is not None and row["difference"] < 0:
         said.append(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from deferlearn.assistance._factors import Row
 from deferlearn.assistance._layout import sections
 from deferlearn.assistance._verdict import share
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
     from deferlearn.plot.assistance import AssistanceDisplay
 
-Row = dict[str, Any]
 TABLES = ("teams", "steps", "factors", "subgroups")
 ANSWERS = {"yes": "yes", "no": "no", "unclear": "not clear from these data"}
 

@@ -12,6 +12,8 @@ from sklearn.utils import check_consistent_length
 
 from deferlearn._refits import SplitData, check_confidence, check_human
 from deferlearn.assistance import _input, _tables, _verdict
+from deferlearn.assistance._factors import factor_table
+from deferlearn.assistance._judge import Judge
 from deferlearn.assistance._trial import Trial, check_estimator, make_splits, run_trial
 from deferlearn.assistance.report import AssistanceReport
 
@@ -177,14 +179,14 @@ def assistance_report(
         top=top,
         n_jobs=n_jobs,
     )
-    judge = _tables.Judge(trial, prices, confidence)
+    judge = Judge(trial, prices, confidence)
     column, values = parts if parts is not None else (None, None)
     settings = _settings(estimator, answers, trial, top) | asdict(prices)
     return _report(judge, factors, gain, column, values, settings)
 
 
 def _report(
-    judge: _tables.Judge,
+    judge: Judge,
     factors: list[float],
     smallest_gain: float,
     column: str | None,
@@ -192,7 +194,7 @@ def _report(
     settings: dict[str, Any],
 ) -> AssistanceReport:
     teams = _tables.team_table(judge)
-    rows = _tables.factor_table(judge, factors)
+    rows = factor_table(judge, factors)
     subgroups = [] if values is None else _tables.subgroup_table(judge, values)
     best = judge.trial.budgets[_tables.best_place(judge)]
     measure = "error" if judge.prices.plain else "cost"
