@@ -144,6 +144,10 @@ def test_what_breaks_it():
     ]
     assert twice[0].endswith("[-0.030, +0.030]: no clear difference.")
     assert any(s.startswith("If they err 4") and s.endswith("a clear loss.") for s in said)
+    assert not any("always" in s for s in said)
+    factors[-1]["human_error"] = 0.35  # not four times 0.1: on one class every answer is wrong
+    said = sentences(found(rows, 0.1, factors=factors), "yes", 0.1)
+    assert any(s.startswith("If they err 4 times as often, or always on a class (") for s in said)
     assert not any(s.startswith("If they err 0.5") for s in said)  # changes nothing
 
 

@@ -206,9 +206,11 @@ def _errors_misjudged(found: Findings, row: Row) -> list[str]:
     here = _sign(row)
     for r in rows:
         if r["factor"] != 1.0 and _sign(r) != here and rate > 0.0:
+            capped = r["human_error"] < r["factor"] * rate - 1e-9
+            always = ", or always on a class" if capped else ""
             becomes = {-1: "a clear gain", 0: "no clear difference", 1: "a clear loss"}[_sign(r)]
             said.append(
-                f"If they err {r['factor']:g} times as often ({number(r['human_error'])} instead of "
+                f"If they err {r['factor']:g} times as often{always} ({number(r['human_error'])} instead of "
                 f"{number(rate)}), the difference is {interval(r, 'difference')}: {becomes}."
             )
     return said
