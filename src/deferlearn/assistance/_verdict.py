@@ -210,8 +210,8 @@ def _errors_misjudged(found: Findings, row: Row) -> list[str]:
             always = ", or always on a class" if capped else ""
             becomes = {-1: "a clear gain", 0: "no clear difference", 1: "a clear loss"}[_sign(r)]
             said.append(
-                f"If they err {r['factor']:g} times as often{always} ({number(r['human_error'])} instead of "
-                f"{number(rate)}), the difference is {interval(r, 'difference')}: {becomes}."
+                f"If they err {r['factor']:g} times as often{always} ({number(r['human_error'])} instead "
+                f"of {number(rate)}), the difference is {interval(r, 'difference')}: {becomes}."
             )
     return said
 
