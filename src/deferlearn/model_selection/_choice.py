@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-# Means this close, relative to the largest, are equal: the same costs in another order.
+# Numbers this close, relative to the larger, are equal: sums of the same costs in another order.
 TIE = 1e-12
 
 
@@ -41,7 +41,8 @@ def choose(mean: Array, policy: NDArray[np.int64], gaps: Any, near_tie: float) -
             return best
         gap = np.asarray(gaps(best, candidate), dtype=np.float64)
         error = gap.std(ddof=1) / np.sqrt(len(gap)) if len(gap) > 1 else 0.0
-        if gap.mean() <= near_tie * error:
+        # Who is ahead in one case alone is ahead by exactly one standard error.
+        if gap.mean() <= near_tie * error * (1.0 + TIE):
             return candidate
     return best
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from deferlearn._crossfit import Samples
 from deferlearn._machine import MachineSettings
@@ -153,13 +154,13 @@ def _fit_and_ask(
         train, held_out = train[:, rows], held_out[:, rows]
     if len(np.unique(labels[rows])) < 2:
         # Where one class alone is left the machine answers with it, and there is nobody to defer.
-        answer = 1.0 if labels[rows][0] == labels.max() else -1.0
+        answer = 1.0 if labels[rows][0] == np.unique(labels)[-1] else -1.0
         return np.full(len(fold), answer), np.full(len(fold), -np.inf), 0.0
     part = {name: value[rows] for name, value in human.items()}
     with warnings.catch_warnings():
         # What a part of the samples lacks is no news; `fit` on all of them says what is wrong.
         warnings.simplefilter("ignore", UserWarning)
-        team.fit(train, labels[rows], **part)
+        team = clone(team).fit(train, labels[rows], **part)  # folds may share memory, as threads do
     rate = float(team.deferral_rate_)
     score = team.deferral_score(held_out)
     if rate in (0.0, 1.0):

@@ -1,0 +1,189 @@
+"""Near-ties: a simpler policy is taken unless the best one is clearly ahead."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import sem
+
+from deferlearn.model_selection._choice import by_group, choose
+from tuned import ALPHAS, HUMAN, SPLITS, X, Y, held_out_margins, top, tuned
+
+
+def chosen(parts, policy, near_tie):
+    parts = np.asarray(parts, dtype=float)
+    return choose(
+        parts.mean(axis=1), np.asarray(policy), lambda a, b: parts[a] - parts[b], near_tie
+    )
+
+
+# Gains of four cases: the second is ahead by 1, 0, 1, 0, so by 0.5 with a standard error of 0.289.
+SIMPLE, BETTER = [-1, -1, -1, 0], [0, -1, 0, 0]
+
+
+@pytest.mark.parametrize(("near_tie", "index"), [(0, 1), (1, 1), (1.73, 1), (1.74, 0), (5, 0)])
+def test_a_gap_against_its_standard_error(near_tie, index):
+    assert sem([1, 0, 1, 0]) == pytest.approx(0.5 / 1.7320508)
+    assert chosen([SIMPLE, BETTER], [0, 1], near_tie) == index
+
+
+def test_ahead_in_a_single_case_is_a_near_tie_of_one_standard_error():
+    """Then gap and standard error are both 1 / n, and the last digits must not decide."""
+    for n in range(2, 300):
+        simple, better = np.zeros(n), np.zeros(n)
+        better[n // 2] = 1
+        for unit in (1.0, 0.1, 3.0):
+            assert chosen([simple * unit, better * unit], [0, 1], 1.0) == 0
+            assert chosen([simple * unit, better * unit], [0, 1], 0.999) == 1
+
+
+def test_a_simpler_policy_that_is_better_is_taken_whatever_a_near_tie_is():
+    for near_tie in (0, 1, 100):
+        assert chosen([BETTER, SIMPLE], [0, 1], near_tie) == 0
+
+
+def test_within_a_policy_the_best_is_taken_however_near_the_others_are():
+    assert chosen([SIMPLE, BETTER], [0, 0], 100) == 1
+
+
+def test_the_best_candidate_of_the_first_policy_that_nearly_ties():
+    """The second policy nearly ties with the best, which is the third's; the first is far off."""
+    far, near, nearer = [-9, -9, -9, -8], [-1, -1, -1, -1], [-1, 0, -1, -1]
+    best = [0, 0, -1, -1]
+    assert chosen([far, far, near, nearer, best], [0, 0, 1, 1, 2], 1.0) == 3
+
+
+def test_equals_go_to_the_first():
+    assert chosen([BETTER, BETTER, BETTER], [0, 0, 1], 0) == 0
+    assert chosen([SIMPLE, BETTER, BETTER], [0, 1, 1], 0) == 1
+    assert chosen([SIMPLE, BETTER, BETTER], [0, 1, 2], 0) == 1
+
+
+def test_equal_sums_are_equal_in_whatever_order_they_were_added():
+    one = np.array([0.1] * 10 + [0.7] * 3)
+    other = one[::-1].cumsum()[-1] / len(one)
+    means = np.array([one.cumsum()[-1] / len(one), other])
+    assert means[0] != means[1]
+    for order in (means, means[::-1]):
+        assert choose(-order, np.array([0, 0]), None, 0.0) == 0
+
+
+def test_a_single_part_has_no_standard_error():
+    assert chosen([[0.0], [1.0]], [0, 1], 100) == 1
+    assert chosen([[1.0], [1.0]], [0, 1], 0) == 0
+
+
+tables = st.integers(2, 5).flatmap(
+    lambda rows: st.tuples(
+        st.lists(
+            st.lists(st.integers(-4, 4), min_size=6, max_size=6), min_size=rows, max_size=rows
+        ),
+        st.lists(st.integers(0, 2), min_size=rows, max_size=rows).map(sorted),
+    )
+)
+
+
+@given(tables)
+def test_without_near_ties_the_best_wins(table):
+    parts, policy = table
+    means = np.mean(parts, axis=1)
+    assert chosen(parts, policy, 0) == int(np.flatnonzero(means == means.max())[0])
+
+
+@given(tables, st.floats(0, 5), st.floats(0, 5))
+def test_a_wider_near_tie_never_takes_a_more_elaborate_policy(table, one, other):
+    parts, policy = table
+    narrow, wide = (policy[chosen(parts, policy, width)] for width in sorted((one, other)))
+    assert wide <= narrow
+
+
+@given(tables, st.floats(0, 5), st.lists(st.integers(-100, 100), min_size=6, max_size=6))
+def test_only_gaps_count(table, near_tie, shift):
+    """What all candidates gain or lose in a part of the data changes nothing."""
+    parts, policy = table
+    assert chosen(parts, policy, near_tie) == chosen(np.add(parts, shift), policy, near_tie)
+
+
+@given(tables, st.floats(0, 5), st.randoms())
+def test_parts_have_no_order_and_copies_of_policies_no_effect(table, near_tie, random):
+    parts, policy = np.array(table[0]), table[1]
+    order = list(range(6))
+    random.shuffle(order)
+    index = chosen(parts, policy, near_tie)
+    assert chosen(parts[:, order], policy, near_tie) == index
+    assert chosen([*parts, *parts], [*policy, *[9] * len(policy)], near_tie) == index
+
+
+@given(tables, st.floats(0.01, 100))
+def test_units_do_not_count(table, unit):
+    parts, policy = table
+    assert chosen(parts, policy, 1.0) == chosen(np.multiply(parts, unit), policy, 1.0)
+
+
+# -- groups are the independent parts ---------------------------------------------------------
+
+
+def test_groups_are_summed_and_keep_the_mean():
+    values = np.array([1.0, 2.0, 3.0, 6.0])
+    parts = by_group(values, np.array(["b", "a", "b", "b"]))
+    np.testing.assert_allclose(parts, [2.0 * 2 / 4, 10.0 * 2 / 4])
+    assert parts.mean() == values.mean()
+    assert by_group(values, None) is values
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.floats(-1, 1)), min_size=1, max_size=20))
+def test_groups_keep_any_mean(rows):
+    groups, values = map(np.array, zip(*rows, strict=True))
+    np.testing.assert_allclose(by_group(values, groups).mean(), values.mean(), atol=1e-12)
+
+
+# -- the choice in a search -------------------------------------------------------------------
+
+
+def test_a_search_takes_the_first_within_a_standard_error_of_cases():
+    """The gaps are those of cases, found by hand; `near_tie` moves the choice where they say."""
+    policies = ["automation", "uncertainty"]
+    gains = {}
+    for alpha in ALPHAS:
+        margin = held_out_margins(X, Y, np.ones(len(Y)), alpha, SPLITS)
+        wrong = np.where(margin > 0, 1, -1) != Y
+        deferred = top(-np.abs(margin), 18)
+        gains["automation", alpha] = -wrong.astype(float)
+        gains["uncertainty", alpha] = -np.where(deferred, HUMAN != Y, wrong).astype(float)
+    best = {
+        policy: max((gains[policy, alpha] for alpha in sorted(ALPHAS, reverse=True)), key=np.mean)
+        for policy in policies
+    }
+    gap = best["uncertainty"] - best["automation"]
+    ratio = gap.mean() / sem(gap)
+    assert ratio > 1
+    for near_tie, expected in [(0, 1), (ratio * 0.999, 1), (ratio * 1.001, 0)]:
+        clf = tuned(policies=policies, near_tie=near_tie).fit(X, Y, human_labels=HUMAN)
+        assert clf.best_params_["policy"] == policies[expected]
+        assert clf.best_score_ == pytest.approx(best[policies[expected]].mean())
+
+
+def test_the_same_case_many_times_is_no_better_known_if_the_copies_are_a_group():
+    """Copies as groups give the standard error of the originals; as cases a smaller one."""
+    fold = np.arange(len(Y)) % 3
+    splits = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(3)]
+    policies = ["automation", "uncertainty"]
+    options = {"policies": policies, "alphas": [1.0]}
+    copies = np.tile(np.arange(len(Y)), 9)
+    many = [
+        (np.flatnonzero(fold[copies] != k), np.flatnonzero(fold[copies] == k)) for k in (0, 1, 2)
+    ]
+
+    def choice(near_tie, rows, cv, groups):
+        clf = tuned(**options, near_tie=near_tie, cv=cv)
+        clf.fit(X[rows], Y[rows], human_labels=HUMAN[rows], groups=groups)
+        return clf.best_params_["policy"], clf.best_score_
+
+    once = [choice(t, np.arange(len(Y)), splits, None)[0] for t in np.arange(0.25, 6, 0.25)]
+    grouped = [choice(t, copies, many, copies)[0] for t in np.arange(0.25, 6, 0.25)]
+    torn = [choice(t, copies, many, None)[0] for t in np.arange(0.25, 6, 0.25)]
+    assert once == grouped
+    assert set(once) == set(policies)
+    assert torn != once
