@@ -1,5 +1,7 @@
 """`defer` keeps to its rate on new data, also where many cases share one score."""
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -10,7 +12,13 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from deferlearn import AssistedSVC
-from deferlearn._threshold import coins, first_of, threshold_at, translate
+from deferlearn._threshold import (
+    coins,
+    first_of,
+    ranks_among,
+    threshold_at,
+    threshold_from_folds,
+)
 from deferlearn.datasets import make_linear
 from deferlearn.policy import DeferralPolicy
 
@@ -81,25 +89,45 @@ def test_coins_depend_on_content_alone():
     assert np.abs(np.sort(values) - (np.arange(2000) + 0.5) / 2000).max() < 2.0 / np.sqrt(2000)
 
 
-def test_translation_is_exact_for_other_units():
+def test_ranks_do_not_depend_on_units():
     rng = np.random.default_rng(0)
     reference, scores = rng.normal(size=50), rng.uniform(-1, 1, 20)
-    np.testing.assert_allclose(translate(scores, reference, 3 * reference - 1), 3 * scores - 1)
+    ranks = ranks_among(scores, reference)
+    np.testing.assert_allclose(ranks_among(3 * scores - 1, 3 * reference - 1), ranks)
+    np.testing.assert_allclose(ranks, [np.mean(reference < s) for s in scores], atol=1 / 50)
+    np.testing.assert_allclose(
+        ranks_among(reference, reference)[np.argsort(reference)], (np.arange(50) + 0.5) / 50
+    )
 
 
-def test_translation_spreads_a_constant_over_the_target():
-    out = translate(np.zeros(4), np.zeros(12), np.arange(12.0))
-    np.testing.assert_array_equal(out, [1, 4, 7, 10])
+def test_ranks_spread_a_constant_and_go_on_beyond_the_ends():
+    np.testing.assert_allclose(ranks_among(np.zeros(4), np.zeros(12)), [0.125, 0.375, 0.625, 0.875])
+    np.testing.assert_allclose(
+        ranks_among(np.array([-3.0, 0.0, 5.0]), np.array([-1.0, 1.0])), [-2.0, 0.5, 5.0]
+    )
 
 
-def test_translation_lets_the_gaps_of_two_policies_meet():
-    """Both know their samples by heart, but one has seen more deferred ones: weights make up for it."""
-    reference = np.r_[np.zeros(12) + np.linspace(0, 0.1, 12), 0.9 + np.linspace(0, 0.1, 4)]
-    target = np.r_[np.zeros(8) + np.linspace(0, 0.1, 8), 0.9 + np.linspace(0, 0.1, 8)]
-    weights = np.r_[np.full(8, 12 / 8), np.full(8, 4 / 8)]
-    low, high = translate(np.array([0.05, 0.95]), reference, target, weights)
-    assert low < 0.2
-    assert high > 0.8
+@settings(max_examples=200, deadline=None)
+@given(
+    own=st.lists(st.integers(-5, 5), min_size=2, max_size=40),
+    new=st.lists(st.integers(-7, 7), min_size=1, max_size=40),
+)
+def test_ranks_keep_the_order(own, new):
+    ranks = ranks_among(np.array(new, dtype=float), np.array(own, dtype=float))
+    for i, j in itertools.combinations(range(len(new)), 2):
+        if new[i] < new[j]:
+            assert ranks[i] < ranks[j] + 1e-12
+
+
+@settings(max_examples=200, deadline=None)
+@given(own=st.lists(st.integers(0, 6), min_size=4, max_size=60), rate=st.floats(0.02, 0.98))
+def test_where_new_cases_rank_like_own_ones_the_threshold_takes_the_rate(own, rate):
+    scores = np.array(own, dtype=float)
+    ranks = ranks_among(scores, scores)
+    threshold = threshold_from_folds(ranks, scores, rate, 5, seed=0)
+    tied = np.abs(scores - threshold.value) <= threshold.width
+    taken = np.mean((scores > threshold.value) & ~tied) + threshold.share * tied.mean()
+    assert abs(taken - rate) <= 1.5 / len(own)
 
 
 def test_top_is_exact_and_ties_go_to_the_first():

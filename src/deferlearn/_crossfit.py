@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 
 from deferlearn._machine import Machine, MachineSettings, machine_of
 from deferlearn._select import Selector
-from deferlearn._threshold import translate
+from deferlearn._threshold import ranks_among
 from deferlearn.policy import DeferralPolicy
 
 Array = NDArray[np.float64]
@@ -87,12 +87,15 @@ def fit_cross(
     seed: int,
     n_jobs: int | None,
 ) -> tuple[Array, Array]:
-    """Fit the policy on margins of held-out samples; return scores of held-out samples, and its own.
+    """Fit the policy; return the ranks of held-out samples, and the scores of its own.
 
     A machine is surer of the samples that it was fitted on than of new ones, and so is a policy; and a
     sample that stands for selection itself takes a place from others, which a new case does not. So all
-    three are done again without each fold. The scores of a fold are translated into the final policy's
-    units.
+    three are done again without each fold, and the samples of a fold ranked among the others.
+
+    A policy that sees x and the margin learns from margins of held-out samples, since it meets new
+    cases. One that sees the margin alone learns which end of it to defer, from the machine's own
+    samples as in the paper: the held-out margins that it is judged by must not have had a say.
     """
     n = len(samples.y)
     rest = [np.setdiff1d(np.arange(n), fold) for fold in folds]
@@ -103,27 +106,16 @@ def fit_cross(
     held_out = np.empty(n)
     for (fold_machine, _), fold, rows in zip(trained, folds, rest, strict=True):
         held_out[fold] = fold_machine.decision_function(_against(samples, fold, rows))
-    policy.fit(samples.X, held_out, deferred, seed)
-    final = policy.deferral_score(samples.X, machine.decision_function(samples.X))
+    own = machine.decision_function(samples.X)
+    policy.fit(samples.X, own if policy.features == "margin" else held_out, deferred, seed)
     parts = Parallel(n_jobs=n_jobs)(
-        delayed(_score_fold)(
-            policy,
-            samples,
-            held_out,
-            fold_machine,
-            chosen,
-            final[rows],
-            deferred[rows],
-            fold,
-            rows,
-            seed,
-        )
-        for (fold_machine, chosen), fold, rows in zip(trained, folds, rest, strict=True)
+        delayed(_rank_fold)(policy, samples, held_out, *trained[k], folds, k, seed)
+        for k in range(len(folds))
     )
-    scores = np.empty(n)
+    ranks = np.empty(n)
     for fold, part in zip(folds, parts, strict=True):
-        scores[fold] = part
-    return scores, final
+        ranks[fold] = part
+    return ranks, policy.deferral_score(samples.X, own)
 
 
 def _train(samples: Samples, selector: Selector, budget: int) -> tuple[Machine, Bools]:
@@ -137,36 +129,32 @@ def _train(samples: Samples, selector: Selector, budget: int) -> tuple[Machine, 
     return machine, chosen
 
 
-def _score_fold(
+def _rank_fold(
     policy: DeferralPolicy,
     samples: Samples,
     margin: Array,
     machine: Machine,
     chosen: Bools,
-    final: Array,
-    deferred: Bools,
-    fold: Index,
-    rows: Index,
+    folds: list[Index],
+    k: int,
     seed: int,
 ) -> Array:
-    """Scores of one fold, by a policy that has not seen it, in the final policy's units.
+    """Ranks of one fold among the other samples, by a policy that has not seen it.
 
     A policy that ranks by the margin alone has learned no more from the fold than the direction. Folds in
     doubt about that would speak of the wrong end of the margins, so it is taken as it is.
-
-    A policy that knows its samples by heart has a gap between the scores of kept and deferred ones. So that
-    the two gaps meet, deferred samples weigh as much in the one comparison as in the other.
     """
+    fold = folds[k]
+    rows = np.setdiff1d(np.arange(len(samples.y)), fold)
     if not policy.ranks_by_margin:
         policy = clone(policy).fit(samples.X[rows], margin[rows], chosen, seed)
-    held_out = policy.deferral_score(samples.X[fold], margin[fold])
     own = machine.decision_function(_against(samples, rows, rows))
-    reference = policy.deferral_score(samples.X[rows], own)
-    share, target_share = chosen.mean(), deferred.mean()
-    weights = None
-    if 0 < share < 1 and 0 < target_share < 1:
-        weights = np.where(deferred, share / target_share, (1 - share) / (1 - target_share))
-    return translate(held_out, reference, final, weights)
+    return ranks_among(
+        policy.deferral_score(samples.X[fold], margin[fold]),
+        policy.deferral_score(samples.X[rows], own),
+        k,
+        len(folds),
+    )
 
 
 def _against(samples: Samples, rows: Index, fitted: Index) -> Any:

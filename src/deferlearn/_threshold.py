@@ -80,60 +80,87 @@ def threshold_at(scores: Array, rate: float, seed: int) -> Threshold:
 
 
 def threshold_from_folds(
-    held_out: Array, in_sample: Array, rate: float, n_folds: int, seed: int
+    ranks: Array, in_sample: Array, rate: float, n_folds: int, seed: int
 ) -> Threshold:
-    """The threshold for the policy fitted on all samples, by scores from fits on all but a fold.
+    """The threshold for the policy fitted on all samples, by ranks from fits on all but a fold.
 
-    What sets scores of new cases apart from those of training samples shrinks like one over the number of
-    samples. With k folds, those of the folds' fits differ by k / (k - 1) times what the final one's
-    do: a k-th of the difference is taken back, as in Burman's (1989) correction of cross-validation.
+    Policies of folds differ in scale from the final one, so what is learned from them is a rank: the
+    one among a policy's own samples that a new case exceeds with probability ``rate``.
+
+    What sets new cases apart from a policy's own samples shrinks like one over the number of samples.
+    For the folds' policies it is k / (k - 1) times what it is for the final one: a k-th of the
+    difference is taken back, as in Burman's (1989) correction of cross-validation.
+
+    Parameters
+    ----------
+    ranks : ndarray of shape (n_samples,)
+        See `ranks_among`: of each sample among those of a policy that had not seen it.
+    in_sample : ndarray of shape (n_samples,)
+        Scores that the final policy gives to its own samples.
+    rate : float
+        Which share of new cases to defer.
+    n_folds : int
+        How many folds.
+    seed : int
+        Of the coin between equal scores.
     """
-    first = threshold_at(held_out, rate, seed)
-    if np.isinf(first.value):
-        return first
-    tied = np.abs(in_sample - first.value) <= first.width
-    seen = float(np.mean((in_sample > first.value) & ~tied) + first.share * np.mean(tied))
+    if rate <= 0.0 or rate >= 1.0:
+        return threshold_at(in_sample, rate, seed)
+    n = len(in_sample)
+    rank = float(np.clip(threshold_at(ranks, rate, seed).value, 0.0, 1.0))
+    seen = _gaps_above(rank, n) / (n + 1)
     # The clip matters for a handful of samples only: 0 and 1 would defer nobody and everybody.
-    corrected = np.clip(rate + (rate - seen) / n_folds, rate / 2, (1 + rate) / 2)
-    return threshold_at(held_out, float(corrected), seed)
+    corrected = float(np.clip(rate + (rate - seen) / n_folds, rate / 2, (1 + rate) / 2))
+    return _threshold_at_rank(in_sample, threshold_at(ranks, corrected, seed).value, seed)
 
 
-def translate(
-    scores: Array, reference: Array, target: Array, weights: Array | None = None
-) -> Array:
-    """Scores of one policy in the units of another, by their ranks on samples that both have scored.
+def _threshold_at_rank(scores: Array, rank: float, seed: int) -> Threshold:
+    """The threshold at a rank among these scores; of equal ones the share above the rank is deferred."""
+    order = np.sort(scores)
+    n = len(order)
+    # Beyond the ends a rank is a distance, see `ranks_among`.
+    value = float(np.interp(rank, _middles(n), order)) + min(rank, 0.0) + max(rank - 1.0, 0.0)
+    width = TIE * max(abs(value), float(np.median(np.abs(order))))
+    tied = np.flatnonzero(np.abs(order - value) <= width)
+    if len(tied) == 0:
+        return Threshold(value, 0.0, width, seed)
+    above = n - 1 - int(tied[-1])
+    share = (_gaps_above(rank, n) - above) / (len(tied) + 1)
+    return Threshold(value, float(np.clip(share, 0.0, 1.0)), width, seed)
 
-    Policies of folds differ in scale from the final one, and where many cases share a score (few
-    distinct rows, a small tree, a constant) in the values of the steps. What the policy of the fold
-    gives to ``reference`` and the final one gives to ``target`` are scores of the same samples:
-    their quantiles (those of ``target`` by ``weights``) are pairs of a translation, linear in between.
-    Samples that share one score of the fold's stand for a range of the final policy's; cases with that
-    score are spread over it.
+
+def _gaps_above(rank: float, n: int) -> float:
+    """How many of the n + 1 gaps between n scores are above a rank among them, see `threshold_at`."""
+    return n + 0.5 - rank * n
+
+
+def ranks_among(scores: Array, reference: Array, fold: int = 0, n_folds: int = 1) -> Array:
+    """Where scores stand among others: 0 is the lowest, 1 the highest, linear in between.
+
+    Scores that several of the others share stand for a range of ranks and are spread over it, those of
+    one fold between those of the others. Beyond the ends ranks go on with the distance: by how much a
+    score is below the lowest, or above the highest and 1.
     """
     reference = np.sort(reference)
-    order = np.argsort(target, kind="stable")
-    target = target[order]
-    mass = np.ones(len(target)) if weights is None else weights[order]
-    ends = np.cumsum(mass) / mass.sum()
+    n = len(reference)
     width = TIE * float(np.median(np.abs(reference)))
     first = np.searchsorted(reference, scores - width, side="left")
     last = np.searchsorted(reference, scores + width, side="right")  # first..last-1 are ties
-    out = np.empty(len(scores))
-    lone = last - first <= 1
-    middles = (np.arange(len(reference)) + 0.5) / len(reference)
-    inside = np.interp(scores[lone], reference, middles)
-    beyond = np.minimum(scores[lone] - reference[0], 0.0)
-    beyond += np.maximum(scores[lone] - reference[-1], 0.0)
-    # Beyond the last pair a score keeps its distance from it.
-    out[lone] = np.interp(inside, ends - 0.5 * mass / mass.sum(), target) + beyond
-    for start in np.unique(first[~lone]):
-        same = np.flatnonzero(~lone & (first == start))
+    ranks = np.interp(scores, reference, _middles(n))
+    ranks = np.where(last == 0, scores - reference[0], ranks)
+    ranks = np.where(first == n, 1.0 + (scores - reference[-1]), ranks)
+    shared = last - first > 1
+    for start in np.unique(first[shared]):
+        same = np.flatnonzero(shared & (first == start))
         stop = int(last[same].max())
-        spread = (start + (np.arange(len(same)) + 0.5) / len(same) * (stop - start)) / len(
-            reference
-        )
-        out[same] = target[np.minimum(np.searchsorted(ends, spread), len(target) - 1)]
-    return out
+        spread = (np.arange(len(same)) + (fold + 0.5) / n_folds) / len(same)
+        ranks[same] = (start + spread * (stop - start)) / n
+    return ranks
+
+
+def _middles(n: int) -> Array:
+    """The middles of n equal parts of [0, 1]."""
+    return (np.arange(n) + 0.5) / n
 
 
 def coins(X: Any, seed: int) -> Array:

@@ -352,7 +352,7 @@ class AssistedSVC(MachineMixin, TeamMixin, ClassifierMixin, BaseEstimator):
             self._say(f"policy and threshold, by {len(folds)} folds")
             ratio = self.selection_.submodularity_ratio
             part = selector.for_part(ratio, 1.0 - 1.0 / len(folds))
-            held_out, own = fit_cross(
+            ranks, own = fit_cross(
                 samples,
                 self.deferred_,
                 self._machine,
@@ -364,7 +364,7 @@ class AssistedSVC(MachineMixin, TeamMixin, ClassifierMixin, BaseEstimator):
                 self.n_jobs,
             )
             self._threshold = threshold_from_folds(
-                held_out, own, self.deferral_rate_, len(folds), seed
+                ranks, own, self.deferral_rate_, len(folds), seed
             )
         if constant and self.budget != 0:
             who, what = ("everybody", "all") if self.deferral_rate_ else ("nobody", "none")

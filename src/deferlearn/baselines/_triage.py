@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from deferlearn._crossfit import Samples, fold_rows
 from deferlearn._machine import Machine
 from deferlearn._parameters import check_folds, count_of
-from deferlearn._threshold import threshold_at, threshold_from_folds, translate
+from deferlearn._threshold import ranks_among, threshold_at, threshold_from_folds
 from deferlearn.baselines._base import Array, Human, MachineBaseline, solve
 
 Index = NDArray[np.int64]
@@ -46,23 +46,23 @@ class Triage(MachineBaseline):
             self._threshold = threshold_at(scores, self.deferral_rate_, seed)
         else:
             folds = fold_rows(self.cv, samples, seed)
-            held_out = self._held_out_scores(samples, answers, scores, folds, seed)
+            ranks = self._held_out_ranks(samples, answers, folds, seed)
             self._threshold = threshold_from_folds(
-                held_out, scores, self.deferral_rate_, len(folds), seed
+                ranks, scores, self.deferral_rate_, len(folds), seed
             )
         self.deferral_threshold_ = self._threshold.value
 
-    def _held_out_scores(
-        self, samples: Samples, answers: Array | None, final: Array, folds: list[Index], seed: int
+    def _held_out_ranks(
+        self, samples: Samples, answers: Array | None, folds: list[Index], seed: int
     ) -> Array:
-        """Scores of each fold by a machine and a ranker that have not seen it, in the final units."""
+        """Ranks of each fold among the other samples, by a machine and a ranker without it."""
         parts = Parallel(n_jobs=self.n_jobs)(
-            delayed(_score_fold)(self, samples, answers, final, fold, seed) for fold in folds
+            delayed(_rank_fold)(self, samples, answers, folds, k, seed) for k in range(len(folds))
         )
-        scores = np.empty(len(samples.y))
+        ranks = np.empty(len(samples.y))
         for fold, part in zip(folds, parts, strict=True):
-            scores[fold] = part
-        return scores
+            ranks[fold] = part
+        return ranks
 
     def _own_budget(self) -> float:
         if isinstance(self.budget, Integral):
@@ -84,9 +84,10 @@ class Triage(MachineBaseline):
         raise NotImplementedError
 
 
-def _score_fold(
-    triage: Triage, samples: Samples, answers: Array | None, final: Array, fold: Index, seed: int
+def _rank_fold(
+    triage: Triage, samples: Samples, answers: Array | None, folds: list[Index], k: int, seed: int
 ) -> Array:
+    fold = folds[k]
     rows = np.setdiff1d(np.arange(len(samples.y)), fold)
     part = samples.part(rows)
     machine = solve(part)
@@ -97,4 +98,4 @@ def _score_fold(
     wide = Samples(X, part.y, part.weights, part.loss, part.settings)
     ranker = triage._fit_ranker(wide, margin, None if answers is None else answers[rows], seed)
     held_out = triage._rank_by(ranker, X_fold, machine.decision_function(narrow))
-    return translate(held_out, triage._rank_by(ranker, X, margin), final[rows])
+    return ranks_among(held_out, triage._rank_by(ranker, X, margin), k, len(folds))
