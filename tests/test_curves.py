@@ -242,3 +242,22 @@ def test_only_like_curves_can_be_compared():
     two = automation_curve(StubTeam(), X, Y, budgets=[0.2], **options)
     with pytest.raises(ValueError, match="same budgets"):
         one.difference(two)
+
+
+def test_labels_that_are_words_need_a_positive_class_and_say_so_before_any_fit():
+    words = np.where(Y > 0, "sick", "well")
+    human = np.where(HUMAN > 0, "sick", "well")
+
+    class Unfit(StubTeam):
+        def fit(self, X, y, **human):
+            raise AssertionError("fitted before the metrics were checked")
+
+    with pytest.raises(ValueError, match="pos_label"):
+        automation_curve(Unfit(), X, words, human_labels=human, budgets=BUDGETS, cv=SPLITS)
+    curve = automation_curve(
+        StubTeam(), X, words, human_labels=human, budgets=[0.25], cv=SPLITS, pos_label="sick"
+    )
+    train, test = SPLITS[0]
+    team = StubTeam(budget=0.25).fit(X[train], words[train])
+    answer = team.predict_assisted(X[test], human[test], top=True)
+    assert curve.values["f1"][0, 0] == f1_score(words[test], answer, pos_label="sick")

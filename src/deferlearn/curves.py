@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -106,6 +108,7 @@ def automation_curve(
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
     confidence: float = CONFIDENCE,
+    pos_label: Any = None,
 ) -> Any:
     """Measure how the team fares as humans may take more cases: metrics against the budget.
 
@@ -144,6 +147,9 @@ def automation_curve(
         Number of processes, as in scikit-learn.
     confidence : float, default=0.95
         Level of the intervals.
+    pos_label : label or None, default=None
+        The positive class, for metrics such as F1 that depend on it; of numbers None is the larger.
+        Where labels are words it must be given.
 
     Returns
     -------
@@ -185,8 +191,12 @@ def automation_curve(
     told_by = check_human(data)
     check_confidence(confidence)
     levels = check_budgets(budgets)
-    functions = _check_metrics(metrics)
+    functions = _check_metrics(metrics, pos_label)
     check_consistent_length(X, y, *data.values(), groups)
+    for function in functions.values():  # what is missing is said before anything is fitted
+        evaluate_team(
+            function, y, y, lambda: np.zeros(len(np.asarray(y)), dtype=bool), np.unique(y)
+        )
     splits = list(_splitter(cv, y, groups, random_state).split(X, y, groups))
     all_cases = SplitData(X, y, human_labels, told_by, data[told_by], groups)
     truths = [_safe_indexing(y, test) for _, test in splits]
@@ -216,7 +226,7 @@ def _measure(part: TestPart, truth: Any, functions: dict[str, Any]) -> list[floa
     return [*values, float(part.deferred.mean())]
 
 
-def _check_metrics(metrics: Any) -> dict[str, Any]:
+def _check_metrics(metrics: Any, pos_label: Any) -> dict[str, Any]:
     if isinstance(metrics, Mapping):
         chosen = {name: find_metric(metric)[0] for name, metric in metrics.items()}
     else:
@@ -227,7 +237,14 @@ def _check_metrics(metrics: Any) -> dict[str, Any]:
         chosen = {name: find_metric(name)[0] for name in names}
     if not chosen:
         raise ValueError("give at least one metric")
-    return chosen
+    if pos_label is None:
+        return chosen
+    return {
+        name: partial(metric, pos_label=pos_label)
+        if "pos_label" in inspect.signature(metric).parameters
+        else metric
+        for name, metric in chosen.items()
+    }
 
 
 def _splitter(cv: Any, y: ArrayLike, groups: ArrayLike | None, random_state: Any) -> Any:

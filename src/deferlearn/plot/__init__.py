@@ -1,7 +1,13 @@
 """Pictures. Each display computes first and draws after, and only drawing needs matplotlib."""
 
+from deferlearn.plot.assistance import AssistanceDisplay
 from deferlearn.plot.boundary import DeferralBoundaryDisplay
 from deferlearn.plot.curves import AutomationCurveDisplay
 from deferlearn.plot.selection import SelectionDisplay
 
-__all__ = ["AutomationCurveDisplay", "DeferralBoundaryDisplay", "SelectionDisplay"]
+__all__ = [
+    "AssistanceDisplay",
+    "AutomationCurveDisplay",
+    "DeferralBoundaryDisplay",
+    "SelectionDisplay",
+]
