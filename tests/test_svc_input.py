@@ -282,3 +282,19 @@ def test_a_classifier_without_scores_is_refused():
 
     with pytest.raises(ValueError, match="cannot rank"):
         AssistedSVC(policy=Mute()).fit(X, Y)
+
+
+def test_a_floor_that_a_class_cannot_meet_is_refused_with_counts():
+    X, y = make_linear(40, random_state=0)
+    y[:] = -1
+    y[:9] = 1
+    with pytest.raises(ValueError, match=r"min_kept_per_class=10, but there are only 9 .* class 1"):
+        AssistedSVC(min_kept_per_class=10).fit(X, y)
+
+
+def test_messages_show_plain_numbers():
+    X, y = make_linear(40, random_state=0)
+    with pytest.raises(ValueError, match=r"alpha=-1\.0 must"):
+        AssistedSVC(alpha=np.float64(-1.0)).fit(X, y)
+    with pytest.raises(ValueError, match=r"tol=2\.0 must"):
+        AssistedSVC(tol=np.float64(2.0)).fit(X, y)

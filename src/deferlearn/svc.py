@@ -142,9 +142,9 @@ class AssistedSVC(MachineMixin, TeamMixin, ClassifierMixin, BaseEstimator):
     answers with the majority of y.
 
     The rate of `defer` on new data is right on average, not in every fit: for 60 samples and a budget of
-    0.2 it varies by 0.05 or so from one training set to the next, for 300 by 0.02. What is left of a bias
-    was between -0.003 and +0.007 on the data that it was measured on; without folds (``cv=None``) it was
-    up to 0.04 for 60 samples. `defer_top` meets its number exactly, where cases come in batches.
+    0.2 it varies by 0.05 or so from one training set to the next, for 300 by 0.02. Without folds
+    (``cv=None``) it was up to 0.04 too high for 60 samples. `defer_top` meets its number exactly, where
+    cases come in batches.
 
     Examples
     --------
@@ -311,8 +311,18 @@ class AssistedSVC(MachineMixin, TeamMixin, ClassifierMixin, BaseEstimator):
             human_labels=human_labels,
             human_bound=self.human_bound,
         )
+        self._check_floor(signs)
         settings = settings_of(self, X, signs)
         return Samples(X, signs, prices, prices * loss + float(self.deferral_cost), settings)
+
+    def _check_floor(self, signs: Array) -> None:
+        for label, sign in zip(self.classes_.tolist(), (-1.0, 1.0), strict=True):
+            there = int((signs == sign).sum())
+            if self.min_kept_per_class > there:
+                raise ValueError(
+                    f"min_kept_per_class={self.min_kept_per_class}, but there are only {there} samples of "
+                    f"class {label!r} to keep; lower it to {there} to defer none of them."
+                )
 
     def _store_selection(
         self, result: SelectionResult, objective: SVMObjective, samples: Samples

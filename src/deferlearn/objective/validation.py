@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from deferlearn._checks import plain
 from deferlearn.kernels import Array, Index
 
 # Entries of X whose squares and products stay well inside the range of floats.
@@ -55,7 +56,7 @@ def check_problem(
     if margin == "hard" and not linear:
         raise ValueError(f"margin='hard' is for kernel='linear' only, got kernel={kernel!r}.")
     if not is_number(alpha) or not 0 < float(alpha) < np.inf:
-        raise ValueError(f"alpha={alpha!r} must be a positive, finite number.")
+        raise ValueError(f"alpha={plain(alpha)!r} must be a positive, finite number.")
     X = check_matrix(X, "X", allow_sparse=linear, kernel=kernel)
     n = X.shape[0]
     if n == 0:
@@ -176,16 +177,16 @@ def kernel_width(gamma: Any, X: Any, kernel: Any) -> float:
     if isinstance(gamma, str) and gamma == "auto":
         return 1.0 / X.shape[1]
     if not is_number(gamma) or not float(gamma) > 0:
-        raise ValueError(f"gamma={gamma!r} must be 'scale', 'auto' or a positive number.")
+        raise ValueError(f"gamma={plain(gamma)!r} must be 'scale', 'auto' or a positive number.")
     return float(gamma)
 
 
 def check_polynomial(degree: Any, coef0: Any) -> None:
     """Refuse parameters of a polynomial kernel that are no numbers."""
     if not is_number(degree) or not float(degree) > 0:
-        raise ValueError(f"degree={degree!r} must be a positive number.")
+        raise ValueError(f"degree={plain(degree)!r} must be a positive number.")
     if not is_number(coef0):
-        raise ValueError(f"coef0={coef0!r} must be a number.")
+        raise ValueError(f"coef0={plain(coef0)!r} must be a number.")
 
 
 def check_new(X: Any, fitted: Any, kernel: Any) -> Any:

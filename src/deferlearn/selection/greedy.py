@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from deferlearn._checks import plain
 from deferlearn._threads import one_blas_thread
 from deferlearn.objective.validation import as_reals
 from deferlearn.selection.result import Iteration, SelectionInterrupted, SelectionResult
@@ -142,7 +143,7 @@ def check_budget(objective: Objective, n: Any) -> int:
     """The number of samples that may be deferred: 0 to all that are kept."""
     most = int(np.sum(objective.kept))
     if isinstance(n, bool) or not isinstance(n, int | np.integer):
-        raise ValueError(f"n={n!r} must be a whole number of samples.")
+        raise ValueError(f"n={plain(n)!r} must be a whole number of samples.")
     if not 0 <= n <= most:
         raise ValueError(f"n={n} must be between 0 and the number of samples, {most}.")
     return int(n)
@@ -161,7 +162,7 @@ def check_open_unit(name: str, value: Any) -> float:
 def check_tol(tol: Any) -> float:
     """A relative slack in [0, 1)."""
     if isinstance(tol, bool) or not isinstance(tol, int | float | np.floating) or not 0 <= tol < 1:
-        raise ValueError(f"tol={tol!r} must be a number in [0, 1); 0 is exact.")
+        raise ValueError(f"tol={plain(tol)!r} must be a number in [0, 1); 0 is exact.")
     return float(tol)
 
 
@@ -170,12 +171,16 @@ def _in_interval(name: str, value: Any, *, upper_open: bool) -> float:
         value, bool
     )
     if not number or not (0 < value < 1 if upper_open else 0 < value <= 1):
-        raise ValueError(f"{name}={value!r} must be a number in (0, 1{')' if upper_open else ']'}.")
+        raise ValueError(
+            f"{name}={plain(value)!r} must be a number in (0, 1{')' if upper_open else ']'}."
+        )
     return float(value)
 
 
 def check_floor(least: Any) -> int:
     """How many of each class must stay: a whole number, 0 for no floor."""
     if isinstance(least, bool) or not isinstance(least, int | np.integer) or least < 0:
-        raise ValueError(f"min_kept_per_class={least!r} must be a whole number, 0 or larger.")
+        raise ValueError(
+            f"min_kept_per_class={plain(least)!r} must be a whole number, 0 or larger."
+        )
     return int(least)

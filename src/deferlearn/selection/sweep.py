@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from deferlearn._checks import plain
 from deferlearn.selection.distorted import distorted_greedy
 from deferlearn.selection.greedy import check_budget, check_loss, check_open_unit
 from deferlearn.selection.result import SelectionInterrupted, SelectionResult
@@ -80,10 +81,11 @@ def submodularity_sweep(
     delta = check_open_unit("delta", delta)
     if delta < SMALLEST_STEP:
         raise ValueError(
-            f"delta={delta!r} means more than {int(1 / delta):,} runs; take at least {SMALLEST_STEP}."
+            f"delta={plain(delta)!r} means more than {int(1 / delta):,} runs; take at least "
+            f"{SMALLEST_STEP}."
         )
     if not 0.0 <= lower_bound <= 1.0:
-        raise ValueError(f"lower_bound={lower_bound!r} must be a number in [0, 1].")
+        raise ValueError(f"lower_bound={plain(lower_bound)!r} must be a number in [0, 1].")
     shared = states if states is not None else States(objective)
     runs: list[SelectionResult] = []
     try:
