@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test test-all check lint types bench clean
+.PHONY: help demo test test-all check lint types bench docs clean
 
 help:
 	@echo "make demo      a first look: a table, and a picture in results/"
@@ -11,6 +11,7 @@ help:
 	@echo "make test-all  the same with every test, however slow"
 	@echo "make check     lint and types only"
 	@echo "make bench     the benchmarks"
+	@echo "make docs      the documentation, with all its examples, in docs/_build/html"
 	@echo "make clean     remove .venv, caches and builds"
 
 # One stamp an extra, renewed when pyproject.toml changes: nothing is installed twice.
@@ -42,6 +43,10 @@ test-all: check
 bench: $(VENV)/stamp-cli
 	@for script in $(wildcard benchmarks/*.py); do echo "== $$script"; $(BIN)/python "$$script" || exit 1; done
 
+# One thread for the linear algebra: examples are small, and two sphinxes may share a machine.
+docs: $(VENV)/stamp-docs
+	OPENBLAS_NUM_THREADS=1 $(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist docs/_build docs/auto_examples docs/api docs/sg_execution_times.rst .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,76 @@
+"""How sphinx builds these pages: `make docs`. Nothing is downloaded."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from pathlib import Path
+
+# The folds of the examples run in this process: children would not know the backend below.
+os.environ.setdefault("MPLBACKEND", "agg")
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+import deferlearn  # noqa: E402
+
+project = "deferlearn"
+author = "The deferlearn developers"
+copyright = author
+version = release = deferlearn.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "myst_parser",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "auto_examples/**/*.ipynb", "auto_examples/**/*.py", "**/*.zip", "api/backreferences"]
+templates_path = ["_templates"]
+default_role = "py:obj"
+
+# Pages are Markdown, with formulas between dollars. Headings get anchors, so that pages can link to them.
+myst_enable_extensions = ["dollarmath", "amsmath", "deflist", "colon_fence"]
+myst_heading_anchors = 3
+
+autosummary_generate = True
+autodoc_typehints = "none"  # numpydoc's sections say the types in words
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": r"plot_",
+    "reference_url": {"deferlearn": None},
+    "doc_module": ("deferlearn",),
+    "backreferences_dir": "api/backreferences",
+    "abort_on_example_error": True,
+    "remove_config_comments": True,
+    "show_memory": False,
+    "show_signature": False,
+    "min_reported_time": 1,
+    "download_all_examples": False,
+    "matplotlib_animations": False,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"deferlearn {version}"
+html_static_path = ["_static"]
+html_css_files = ["deferlearn.css"]
+html_theme_options = {
+    "navigation_with_keys": False,
+    "show_prev_next": False,
+    "show_toc_level": 2,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "header_links_before_dropdown": 6,
+    "logo": {"text": "deferlearn"},
+    "secondary_sidebar_items": ["page-toc"],
+}
+html_show_sourcelink = False
+
+# What the examples warn of is part of their text, or does not happen: they are tested like all code.
+warnings.filterwarnings("ignore", category=DeprecationWarning)

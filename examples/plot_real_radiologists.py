@@ -1,0 +1,41 @@
+"""
+Real radiologists: no free lunch
+================================
+
+Four radiologists judged each of 902 lung nodules. One plays the human, the opinion of the other three is the
+truth, and their outlines are the features. Does it help to send the nodules of which the machine is least sure to the human?
+"""
+
+# %%
+# Nodules of a patient resemble each other, so patients stay whole in every split (``groups``).
+
+from sklearn.preprocessing import StandardScaler
+
+from deferlearn import assistance_report
+from deferlearn.baselines import UncertaintyTriage
+from deferlearn.datasets import load_lidc
+from deferlearn.pipeline import make_assisted_pipeline
+
+data = load_lidc(reader=0)
+team = make_assisted_pipeline(StandardScaler(), UncertaintyTriage(alpha=0.01, cv=None))
+report = assistance_report(
+    team,
+    data.data,
+    data.target,
+    data.human_labels,
+    budgets=[0.05, 0.1, 0.2, 0.4],
+    groups=data.groups,
+    cv=5,
+    random_state=0,
+)
+report.plot()
+
+# %%
+print(report.headline)
+for sentence in report.verdict:
+    print("-", sentence)
+
+# %%
+# The human errs more often than the machine, also on the cases that are handed over: where outlines say little, another
+# look says little too. Two remarks: the features come from outlines that experts drew, so the machine sees what no machine alone would see;
+# and the "truth" is an opinion of three, which the fourth may rightly not share.
