@@ -8,6 +8,7 @@ from deferlearn import __version__
 from deferlearn.cli import apply as _apply
 from deferlearn.cli import fit as _fit
 from deferlearn.cli import labelstudio as _labelstudio
+from deferlearn.cli import report as _report
 from deferlearn.cli._tables import unwrapped
 from deferlearn.cli.bench import bench
 from deferlearn.cli.demo import demo
@@ -22,6 +23,7 @@ app.command()(demo)
 for name, command, examples in (
     (_fit.NAME, _fit.fit, _fit.EXAMPLES),
     (_apply.NAME, _apply.apply, _apply.EXAMPLES),
+    (_report.NAME, _report.report, _report.EXAMPLES),
     (_labelstudio.NAME, _labelstudio.import_answers, _labelstudio.EXAMPLES),
 ):
     app.command(name, help=unwrapped(command.__doc__), epilog=unwrapped(examples))(command)

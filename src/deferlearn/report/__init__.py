@@ -1,0 +1,10 @@
+"""A report about a stored team on cases with known truth: measured first, one HTML page after.
+
+What the command `deferlearn report` does, for Python. It needs pyarrow and pandas, which
+``deferlearn[cli]`` brings.
+"""
+
+from deferlearn.report.cases import ReportCases, select_report_cases
+from deferlearn.report.measure import CaseReport, case_report
+
+__all__ = ["CaseReport", "ReportCases", "case_report", "select_report_cases"]

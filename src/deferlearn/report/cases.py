@@ -1,0 +1,154 @@
+"""The cases of a report: what the model needs to see, the truth, the humans, and a name for each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from deferlearn.tabular.cases import Cases, select_cases
+from deferlearn.tabular.cells import label_text, with_points
+from deferlearn.tabular.errors import TableError
+from deferlearn.tabular.frames import as_table
+from deferlearn.tabular.team import TabularTeam
+
+
+@dataclass(frozen=True)
+class ReportCases:
+    """Cases to judge a model by.
+
+    Attributes
+    ----------
+    cases : Cases
+        Those with a label; their features are the columns that the model looks at.
+    names : list of str
+        How each is called: by the identifier's column, or by its row.
+    subgroup : str or None
+        Name of a column whose values are told apart.
+    subgroup_values : list of str or None
+        Its values.
+    """
+
+    cases: Cases
+    names: list[str]
+    subgroup: str | None = None
+    subgroup_values: list[str] | None = None
+
+    def __len__(self) -> int:
+        return len(self.cases)
+
+
+def select_report_cases(
+    table: Any,
+    model: TabularTeam,
+    *,
+    label: str | None = None,
+    humans: Sequence[str] = (),
+    answers: Any = None,
+    identifier: str | None = None,
+    group: str | None = None,
+    subgroup: str | None = None,
+    decimal: str = ".",
+) -> ReportCases:
+    """Take a table apart into what a report needs, by the roles that the model knows unless told otherwise.
+
+    Parameters
+    ----------
+    table : DataFrame, dict of columns or pyarrow.Table
+        One row a case, with the model's columns.
+    model : TabularTeam
+        From `deferlearn.tabular.fit_table`.
+    label : str or None, default=None
+        Column of the truth; None is the model's.
+    humans : sequence of str, default=()
+        Columns of answers, one a reader. None given: the model's readers, as far as they are columns.
+    answers : DataFrame, dict of columns or pyarrow.Table, default=None
+        One row an answer, with the columns case, reader and answer.
+    identifier, group : str or None, default=None
+        Columns that name the cases, and what belongs together; None is the model's, if it is there.
+    subgroup : str or None, default=None
+        Column whose values the verdict tells apart.
+    decimal : {".", ","}, default="."
+        How numbers are written, where cells are text.
+
+    Returns
+    -------
+    ReportCases
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from deferlearn.report import select_report_cases
+    >>> from deferlearn.tabular import fit_table, select_cases
+    >>> size = np.random.default_rng(0).normal(size=40)
+    >>> table = {"size": size, "truth": np.where(size > 0, "ill", "well")}
+    >>> table["doctor"] = np.where(size > 0.2, "ill", "well")
+    >>> team = fit_table(select_cases(table, "truth", humans=["doctor"]), alpha=0.1)
+    >>> chosen = select_report_cases(table, team)
+    >>> chosen.names[:2], chosen.cases.readers
+    (['row 1', 'row 2'], ('doctor',))
+    """
+    table = as_table(table)
+    card = model.card_
+    label = label or card["label"]
+    if not humans and answers is None:
+        humans = [r["reader"] for r in card["readers"] if r["reader"] in table.column_names]
+    if not humans and answers is None:
+        raise TableError(
+            "a report compares the machine with humans: name a column of their answers (--human), or a "
+            "table of them (--answers)"
+        )
+    identifier = identifier or _own(card["identifier"], table)
+    group = group or _own(card["group"], table)
+    for role, name in [
+        ("the label", label),
+        *(("a human's answers", name) for name in humans),
+        ("the identifier", identifier),
+        ("the group", group),
+    ]:
+        if name in card["columns"]:
+            raise TableError(
+                f"column {name!r} is one that the model looks at, so it cannot be {role} as well"
+            )
+    cases = select_cases(
+        table, label, humans=humans, answers=answers, identifier=identifier, group=group
+    )
+    if list(cases.classes) != list(card["classes"]):
+        raise TableError(
+            f"the label column {label!r} holds the classes {_both(cases.classes)}, but the model knows "
+            f"{_both(card['classes'])}"
+        )
+    missing = [name for name in card["columns"] if name not in cases.features.column_names]
+    if missing:
+        raise TableError(f"there is no column {missing[0]!r}, which the model needs")
+    features = cases.features.select(list(card["columns"]))
+    if decimal == ",":
+        numbers = [name for name, kind in card["columns"].items() if kind == "number"]
+        features = with_points(features, numbers)
+    labelled = np.flatnonzero(
+        [value is not None for value in label_text(table.column(label)).to_pylist()]
+    )
+    names = [f"row {row + 1}" for row in labelled]
+    if identifier is not None:
+        texts = label_text(table.column(identifier)).to_pylist()
+        names = [
+            name if texts[row] is None else str(texts[row])
+            for row, name in zip(labelled, names, strict=True)
+        ]
+    values = None
+    if subgroup is not None:
+        if subgroup not in table.column_names:
+            raise TableError(f"there is no column {subgroup!r}, named as subgroup")
+        texts = label_text(table.column(subgroup)).to_pylist()
+        values = ["(missing)" if texts[row] is None else str(texts[row]) for row in labelled]
+    return ReportCases(replace(cases, features=features), names, subgroup, values)
+
+
+def _own(name: str | None, table: Any) -> str | None:
+    return name if name in table.column_names else None
+
+
+def _both(classes: Sequence[str]) -> str:
+    return " and ".join(map(repr, classes))

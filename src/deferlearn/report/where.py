@@ -1,0 +1,112 @@
+"""Who errs where: errors of machine, human and team by the values of each column."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deferlearn.report.decisions import WHO, Decisions
+from deferlearn.tabular.cases import Cases
+from deferlearn.tabular.cells import clean_text, numbers
+
+# More columns, and more values of one, than that nobody reads.
+MAX_COLUMNS = 12
+MAX_VALUES = 6
+QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
+MISSING, OTHERS = "(missing)", "(others)"
+
+
+def where_errors(
+    decisions: Decisions, cases: Cases, columns: dict[str, str]
+) -> list[dict[str, Any]]:
+    """Errors by class and by the values of the model's columns; numbers by quarters.
+
+    Parameters
+    ----------
+    decisions : Decisions
+        Who answered what.
+    cases : Cases
+        The cases.
+    columns : dict
+        The model's columns and their kinds; the first twelve are told.
+
+    Returns
+    -------
+    rows : list of dict
+        With the keys column, value, cases, deferred, and machine, human and team for their errors.
+    """
+    rows = _rows("truth", decisions.truth.astype(object), decisions)
+    for name, kind in list(columns.items())[:MAX_COLUMNS]:
+        column = cases.features.column(name)
+        parts = quarters(numbers(column, name)) if kind == "number" else common(clean_text(column))
+        rows += _rows(name, parts, decisions)
+    return rows
+
+
+def quarters(values: NDArray[np.float64]) -> NDArray[Any]:
+    """Numbers as the quarter that they lie in, in words.
+
+    Parameters
+    ----------
+    values : ndarray of float
+        NaN where there is none.
+
+    Returns
+    -------
+    words : ndarray of str
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from deferlearn.report.where import quarters
+    >>> quarters(np.array([1.0, 2.0, 3.0, 4.0, np.nan])).tolist()
+    ['1 to 1.75', '1.75 to 2.5', '2.5 to 3.25', '3.25 to 4', '(missing)']
+    """
+    known = np.isfinite(values)
+    words = np.full(len(values), MISSING, dtype=object)
+    if not known.any():
+        return words
+    ends = np.unique(np.quantile(values[known], QUARTERS))
+    if len(ends) == 1:
+        words[known] = f"{ends[0]:.4g}"
+        return words
+    place = np.clip(np.searchsorted(ends, values[known], side="right") - 1, 0, len(ends) - 2)
+    names = [f"{low:.4g} to {high:.4g}" for low, high in itertools.pairwise(ends)]
+    words[known] = np.array(names, dtype=object)[place]
+    return words
+
+
+def common(column: Any) -> NDArray[Any]:
+    """Texts as they are if they are among the most common ones, else as others."""
+    texts = [MISSING if text is None else str(text) for text in column.to_pylist()]
+    kept = {text for text, _ in Counter(texts).most_common(MAX_VALUES)} | {MISSING}
+    return np.array([text if text in kept else OTHERS for text in texts], dtype=object)
+
+
+def _rows(column: str, parts: NDArray[Any], decisions: Decisions) -> list[dict[str, Any]]:
+    rows = []
+    for value in _in_order(parts):
+        own = decisions.read & (parts == value)
+        n = int(own.sum())
+        if n:
+            row = {"column": column, "value": value, "cases": n}
+            row["deferred"] = float(decisions.deferred[own].mean())
+            row |= {who: float(decisions.wrong(who)[own].mean()) for who in WHO}
+            rows.append(row)
+    return rows
+
+
+def _in_order(parts: NDArray[Any]) -> list[str]:
+    """By the number that they begin with, then by the alphabet; what is no value comes last."""
+
+    def key(text: str) -> tuple[bool, bool, float, str]:
+        try:
+            return text in (MISSING, OTHERS), False, float(text.split(" to ")[0]), text
+        except ValueError:
+            return text in (MISSING, OTHERS), True, 0.0, text
+
+    return sorted(set(parts.tolist()), key=key)
