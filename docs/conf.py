@@ -27,7 +27,13 @@ extensions = [
     "myst_parser",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "auto_examples/**/*.ipynb", "auto_examples/**/*.py", "**/*.zip", "api/backreferences"]
+exclude_patterns = [
+    "_build",
+    "auto_examples/**/*.ipynb",
+    "auto_examples/**/*.py",
+    "**/*.zip",
+    "api/backreferences",
+]
 templates_path = ["_templates"]
 default_role = "py:obj"
 

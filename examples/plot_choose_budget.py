@@ -7,7 +7,8 @@ budgets on cases not seen, compares case by case with the machine alone, and say
 """
 
 # %%
-# Breast tumours, with a simulated expert who is good at large cell nuclei.
+# Breast tumours, of which the machine sees four measurements only, and a simulated expert who is good at large
+# cell nuclei.
 
 from sklearn.preprocessing import StandardScaler
 
@@ -17,11 +18,11 @@ from deferlearn.pipeline import make_assisted_pipeline
 
 data = load_breast_cancer()
 team = make_assisted_pipeline(
-    StandardScaler(), AssistedSVC(alpha=0.1, cv=None, random_state=0, submodularity_ratio=0.1)
+    StandardScaler(), AssistedSVC(alpha=0.05, cv=None, random_state=0, submodularity_ratio=0.1)
 )
 report = assistance_report(
     team,
-    data.data,
+    data.data[:, :4],
     data.target,
     data.human_labels,
     budgets=[0.05, 0.1, 0.2, 0.3],

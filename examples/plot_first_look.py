@@ -21,9 +21,7 @@ data = load_breast_cancer()
 X, X_new, y, y_new, expert, expert_new = train_test_split(
     data.data, data.target, data.human_labels, test_size=0.4, random_state=0
 )
-team = make_assisted_pipeline(
-    StandardScaler(), AssistedSVC(budget=0.2, alpha=0.1, random_state=0)
-)
+team = make_assisted_pipeline(StandardScaler(), AssistedSVC(budget=0.2, alpha=0.1, random_state=0))
 team.fit(X, y, assistedsvc__human_labels=expert)
 
 # %%

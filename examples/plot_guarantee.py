@@ -49,7 +49,9 @@ ax.fill_between(
     alphas, greedy, upper, color="0.9", label="where the best must lie, by the certificate"
 )
 ax.plot(alphas, upper, color="0.5", linestyle="--", label="certified upper bound")
-ax.plot(alphas, best, "o", color="#D55E00", markersize=9, fillstyle="none", label="best of all sets")
+ax.plot(
+    alphas, best, "o", color="#D55E00", markersize=9, fillstyle="none", label="best of all sets"
+)
 ax.plot(alphas, greedy, ".", color="#0072B2", markersize=8, label="greedy, with the sweep")
 ax.set(xscale="log", xlabel="alpha", ylabel="g(S) - c(S)")
 ax.legend(fontsize=8)

@@ -21,7 +21,8 @@ answers = labels_from_scores(UniformHuman(0.2).scores(y_new, random_state=1))
 
 # %%
 # "margin" sees only how sure the machine is; "mlp" and a forest see where a case lies. The arm of the outer class that the
-# machine has given up is far from its boundary: the machine is sure there, and wrong.
+# machine has given up is far from its boundary: the machine is sure there, and wrong. "margin" learns to defer
+# the surest cases, which takes some of the other arm with it; uncertainty triage would never find them.
 
 policies = {
     "margin": "margin",

@@ -47,9 +47,9 @@ deferred = []
 for cost in costs:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of a policy for nobody, at the last costs
-        team = AssistedSVC(
-            budget=0.3, alpha=0.05, deferral_cost=cost, cv=None, random_state=0
-        ).fit(X, y, human_labels=expert)
+        team = AssistedSVC(budget=0.3, alpha=0.05, deferral_cost=cost, cv=None, random_state=0).fit(
+            X, y, human_labels=expert
+        )
     deferred.append(team.deferred_.mean())
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.4), layout="constrained")

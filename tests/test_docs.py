@@ -1,0 +1,172 @@
+"""The documentation tells the truth: its Python and its commands run, its names and links exist."""
+
+import ast
+import importlib
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from deferlearn.cli.app import app
+
+ROOT = Path(__file__).parents[1]
+DOCS, EXAMPLES = ROOT / "docs", ROOT / "examples"
+PAGES = sorted([*DOCS.glob("*.md"), *DOCS.glob("howto/*.md")])
+STORIES = sorted(EXAMPLES.rglob("plot_*.py"))
+BLOCK = re.compile(r"^```(python|console)\n(.*?)^```", re.M | re.S)
+# Commands of a page that are quick enough to run; of the others the options are checked.
+QUICK = ("fit", "apply", "import-answers")
+ROOMS = [
+    "deferlearn",
+    "deferlearn.assistance",
+    "deferlearn.baselines",
+    "deferlearn.bounds",
+    "deferlearn.datasets",
+    "deferlearn.experiments",
+    "deferlearn.humans",
+    "deferlearn.images",
+    "deferlearn.metrics",
+    "deferlearn.model_selection",
+    "deferlearn.objective",
+    "deferlearn.plot",
+    "deferlearn.selection",
+    "deferlearn.tabular",
+]
+
+
+def name_of(path):
+    return path.relative_to(ROOT).as_posix()
+
+
+def commands(text):
+    return [line for line in text.splitlines() if line.startswith("deferlearn ")]
+
+
+def run_python(code, page, names, capsys):
+    exec(compile(code, str(page), "exec"), names)
+    promised = re.findall(r"^print\(.*\)  # (.*)$", code, re.M)
+    assert len(promised) == len(re.findall(r"^print\(", code, re.M))
+    assert capsys.readouterr().out.splitlines() == promised
+
+
+def run_commands(text):
+    for line in commands(text):
+        words = shlex.split(line)[1:]
+        if words[0] in QUICK:
+            result = CliRunner().invoke(app, words)
+            assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if BLOCK.search(p.read_text())], ids=name_of)
+def test_blocks_of_a_page_run_one_after_the_other(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names = {"__name__": "docs"}
+    for kind, code in BLOCK.findall(page.read_text(encoding="utf-8")):
+        if kind == "python":
+            run_python(code, page, names, capsys)
+        else:
+            run_commands(code)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_options_of_commands_exist(page):
+    known = typer.main.get_command(app).commands
+    text = page.read_text(encoding="utf-8")
+    in_text = re.findall(r"`(deferlearn [a-z][^`\n]*)`", text)
+    for line in [*commands(text), *in_text]:
+        words = shlex.split(line)[1:]
+        assert words[0] in known, line
+        options = {o for p in known[words[0]].params for o in (*p.opts, *p.secondary_opts)}
+        assert {word for word in words if word.startswith("--")} <= options, line
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_files_that_a_page_speaks_of_exist(page):
+    text = page.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\((?!http)([^)#]+)(?:#[^)]*)?\)", text):
+        made = (page.parent / target).resolve()
+        if "auto_examples" in target:
+            made = EXAMPLES / "README.rst" if made.stem == "index" else story(made.stem)
+        assert made.exists(), target
+    for stem in re.findall(r"sphx_glr_(plot_\w+)_\d{3}\.png", text):
+        assert story(stem).exists(), stem
+    for script in re.findall(r"`python (benchmarks/\w+\.py)", text):
+        assert (ROOT / script).exists(), script
+
+
+def story(stem):
+    return EXAMPLES / f"{stem}.py"
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_public_name_is_in_the_reference(room):
+    module = importlib.import_module(room)
+    text = (DOCS / "api.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"currentmodule:: (\S+)\n(.*?)```", text, re.S)
+    listed = {name for owner, body in blocks if owner == room for name in body.split()}
+    # A table of experiments is no thing to be called.
+    assert set(module.__all__) - listed <= {"EXPERIMENTS"} | elsewhere(blocks)
+
+
+def elsewhere(blocks):
+    """Names of the front door that have a page under it, such as `deferlearn.assistance_report`."""
+    return {name for owner, body in blocks if owner == "deferlearn" for name in body.split()} & set(
+        importlib.import_module("deferlearn").__all__
+    )
+
+
+def test_every_name_of_the_reference_exists():
+    text = (DOCS / "api.md").read_text(encoding="utf-8")
+    for owner, body in re.findall(
+        r"currentmodule:: (\S+)\n.*?:nosignatures:\n(.*?)```", text, re.S
+    ):
+        module = importlib.import_module(owner)
+        for name in body.split():
+            assert hasattr(module, name), f"{owner}.{name}"
+
+
+@pytest.mark.parametrize("path", STORIES, ids=name_of)
+def test_a_story_fetches_nothing_and_imports_what_exists(path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    assert ast.get_docstring(tree), "the gallery takes the title from it"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("deferlearn"):
+            module = importlib.import_module(node.module)
+            for alias in node.names:
+                assert not alias.name.startswith("fetch_"), "stories need no network"
+                assert hasattr(module, alias.name), alias.name
+
+
+def test_there_are_stories():
+    assert len(STORIES) >= 8
+
+
+def test_citation_names_version_and_paper():
+    import deferlearn
+
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"version: {deferlearn.__version__}\n" in text
+    assert "Classification Under Human Assistance" in text
+
+
+@pytest.mark.slow
+def test_the_documentation_builds_without_a_warning(tmp_path):
+    pytest.importorskip("sphinx_gallery")
+    pytest.importorskip("pydata_sphinx_theme")
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
+    build = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-b", "html"]
+    done = subprocess.run(
+        [*build, str(DOCS), str(tmp_path / "html")],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert (tmp_path / "html" / "auto_examples" / "index.html").exists()
