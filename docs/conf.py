@@ -36,6 +36,10 @@ exclude_patterns = [
 ]
 templates_path = ["_templates"]
 default_role = "py:obj"
+# Docstrings speak of |V|, the number of samples; bars would be a substitution.
+rst_prolog = r"""
+.. |V| replace:: \|V\|
+"""
 
 # Pages are Markdown, with formulas between dollars. Headings get anchors, so that pages can link to them.
 myst_enable_extensions = ["dollarmath", "amsmath", "deflist", "colon_fence"]
@@ -80,3 +84,12 @@ html_show_sourcelink = False
 
 # What the examples warn of is part of their text, or does not happen: they are tested like all code.
 warnings.filterwarnings("ignore", category=DeprecationWarning)
+
+
+def setup(app):
+    """Docstrings are written to be read in a terminal; mark what sphinx would take for a link."""
+
+    def quote_attribute(app, what, name, thing, options, lines):
+        lines[:] = [line.replace("(n_features_in_,)", "(``n_features_in_``,)") for line in lines]
+
+    app.connect("autodoc-process-docstring", quote_attribute, priority=1)  # before numpydoc

@@ -2,8 +2,8 @@
 Exact choices from cheap bounds
 ===============================
 
-To find the best sample to defer, one would solve a support vector machine for each candidate. The engine solves a
-handful: certified bounds show that the others cannot win.
+To find the best sample to defer, one would solve a support vector machine for each candidate. The
+engine solves a handful: certified bounds show that the others cannot win.
 """
 
 import matplotlib.pyplot as plt

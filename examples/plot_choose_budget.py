@@ -2,13 +2,14 @@
 Does assistance pay, and how much of it?
 ========================================
 
-A budget is a decision about people's time. `deferlearn.assistance_report` measures the team at several
-budgets on cases not seen, compares case by case with the machine alone, and says what is shown and what is not.
+A budget is a decision about people's time. `deferlearn.assistance_report` measures the team at
+several budgets on cases not seen, compares case by case with the machine alone, and says what is
+shown and what is not.
 """
 
 # %%
-# Breast tumours, of which the machine sees four measurements only, and a simulated expert who is good at large
-# cell nuclei.
+# Breast tumours, of which the machine sees four measurements only, and a simulated expert who is good
+# at large cell nuclei.
 
 from sklearn.preprocessing import StandardScaler
 

@@ -2,15 +2,15 @@
 What the distortion does
 ========================
 
-Plain greedy takes whatever pays most *now*. Early on that can be a sample with a large gain and a large
-human loss, although cheaper samples could bring as much a little later. The distorted greedy
-counts gains for less in early rounds, and human losses in full: so it starts with samples on which the
-human is good.
+Plain greedy takes whatever pays most *now*. Early on that can be a sample with a large gain and a
+large human loss, although cheaper samples could bring as much a little later. The distorted greedy
+counts gains for less in early rounds, and human losses in full: so it starts with samples on which
+the human is good.
 """
 
 # %%
-# The weight of a gain in round i is :math:`(1 - \gamma/n)^{n-1-i}`. With :math:`\gamma` near 0 it is near
-# 1 throughout, and distorted greedy is plain greedy.
+# The weight of a gain in round i is :math:`(1 - \gamma/n)^{n-1-i}`. With :math:`\gamma` near 0 it is
+# near 1 throughout, and distorted greedy is plain greedy.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -45,9 +45,9 @@ for ratio, run in runs.items():
     print(f"gamma = {ratio:5g}: {len(run.order)} of {n} deferred, g - c = {run.value:.2f}")
 
 # %%
-# Rounds may defer nobody: a gain that is counted for less than the human's loss is left for later, when its
-# weight has grown. Which :math:`\gamma` is right is not known, so `AssistedSVC` tries a sequence of them and
-# keeps the best set (``submodularity_ratio="sweep"``).
+# Rounds may defer nobody: a gain that is counted for less than the human's loss is left for later,
+# when its weight has grown. Which :math:`\gamma` is right is not known, so `AssistedSVC` tries a
+# sequence of them and keeps the best set (``submodularity_ratio="sweep"``).
 
 from deferlearn.selection import submodularity_sweep
 

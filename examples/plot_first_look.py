@@ -2,13 +2,14 @@
 Machine, human, and both together
 =================================
 
-A machine looks at measurements of breast tumours. So does an expert, who is good at tumours with large cell
-nuclei and poor at the others. Neither is best everywhere, so the question is who should take which case.
+A machine looks at measurements of breast tumours. So does an expert, who is good at tumours with
+large cell nuclei and poor at the others. Neither is best everywhere, so the question is who should
+take which case.
 """
 
 # %%
-# The tumours are real (scikit-learn ships them); the expert is simulated, and errs on 1% of the cases with
-# a large mean radius and on 20% of the others.
+# The tumours are real (scikit-learn ships them); the expert is simulated, and errs on 1% of the cases
+# with a large mean radius and on 20% of the others.
 
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler

@@ -2,8 +2,9 @@
 How far from the best can a selection be?
 =========================================
 
-With a dozen samples every set can be tried. So we can look at what greedy finds, at the best there is, at the
-upper bound that the certificate proves without trying, and at what the theorem guarantees.
+With a dozen samples every set can be tried. So we can look at what greedy finds, at the best there
+is, at the upper bound that the certificate proves without trying, and at what the theorem
+guarantees.
 """
 
 from itertools import combinations
@@ -65,5 +66,5 @@ print()
 print(report.summary())
 
 # %%
-# The theorem's guarantee rests on a lower bound of the submodularity ratio, which is tiny on most data.
-# The certified upper bound is another matter: it holds always, and says how much could be left.
+# The theorem's guarantee rests on a lower bound of the submodularity ratio, which is tiny on most
+# data. The certified upper bound is another matter: it holds always, and says how much could be left.

@@ -2,8 +2,8 @@
 One case at a time, or the top of a batch
 =========================================
 
-A clinic sees one patient after the other; a back office gets a pile a day. `defer` decides about each case
-alone, by a threshold. `defer_top` takes the top of a batch, and meets its number exactly.
+A clinic sees one patient after the other; a back office gets a pile a day. `defer` decides about
+each case alone, by a threshold. `defer_top` takes the top of a batch, and meets its number exactly.
 """
 
 import matplotlib.pyplot as plt
@@ -18,8 +18,8 @@ X_new, _ = make_linear(3000, random_state=100)
 figure, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.4), layout="constrained")
 
 # %%
-# The threshold is set by cross-validation so that the rate on new cases is that of training. It aims at the mean, and no
-# single fit meets it exactly: here are six, each with its own training data.
+# The threshold is set by cross-validation so that the rate on new cases is that of training. It aims
+# at the mean, and no single fit meets it exactly: here are six, each with its own training data.
 
 rates, trained = [], []
 for seed in range(6):
@@ -35,8 +35,8 @@ left.set(xlabel="cases seen", ylabel="share sent to the human", ylim=(0, 0.4), t
 left.legend(fontsize=8)
 
 # %%
-# In batches of 50 by `defer_top`, the number is met each time. The price: a case's fate depends on who
-# else is in its batch.
+# In batches of 50 by `defer_top`, the number is met each time. The price: a case's fate depends on
+# who else is in its batch.
 
 batches = np.split(X_new[:1000], 20)
 right.plot([team.defer_top(b).sum() for b in batches], "o-", color="#D55E00", label="defer_top")

@@ -2,9 +2,9 @@
 Errors have prices, and so has time
 ===================================
 
-To miss a malignant tumour is worse than a false alarm, and an expert's minute is not free. Both are parameters:
-``class_weight`` is the price of an error on each class, whoever errs, and ``deferral_cost`` is added to
-every human loss.
+To miss a malignant tumour is worse than a false alarm, and an expert's minute is not free. Both are
+parameters: ``class_weight`` is the price of an error on each class, whoever errs, and
+``deferral_cost`` is added to every human loss.
 """
 
 import warnings

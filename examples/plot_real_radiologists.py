@@ -2,8 +2,9 @@
 Real radiologists: no free lunch
 ================================
 
-Four radiologists judged each of 902 lung nodules. One plays the human, the opinion of the other three is the
-truth, and their outlines are the features. Does it help to send the nodules of which the machine is least sure to the human?
+Four radiologists judged each of 902 lung nodules. One plays the human, the opinion of the other
+three is the truth, and their outlines are the features. Does it help to send the nodules of which
+the machine is least sure to the human?
 """
 
 # %%
@@ -36,6 +37,7 @@ for sentence in report.verdict:
     print("-", sentence)
 
 # %%
-# The human errs more often than the machine, also on the cases that are handed over: where outlines say little, another
-# look says little too. Two remarks: the features come from outlines that experts drew, so the machine sees what no machine alone would see;
-# and the "truth" is an opinion of three, which the fourth may rightly not share.
+# The human errs more often than the machine, also on the cases that are handed over: where outlines
+# say little, another look says little too. Two remarks: the features come from outlines that experts
+# drew, so the machine sees what no machine alone would see; and the "truth" is an opinion of three,
+# which the fourth may rightly not share.

@@ -2,8 +2,8 @@
 Several readers, and answers that are missing
 =============================================
 
-Three readers looked at the cases, but nobody looked at all of them. What is a case's human loss then? The mean
-over those who read it; and for a case that nobody read, the mean of its class.
+Three readers looked at the cases, but nobody looked at all of them. What is a case's human loss
+then? The mean over those who read it; and for a case that nobody read, the mean of its class.
 """
 
 import warnings
@@ -33,8 +33,9 @@ for column, (error, skipped) in enumerate(readers.values()):
 print(answers[:5])
 
 # %%
-# Each panel has the same cases with other humans. The budget is used up each time, on cases where the machine
-# loses much and the humans little. The more doubtful the readers, the more of the machine's hard cases stay with it.
+# Each panel has the same cases with other humans. The budget is used up each time, on cases where the
+# machine loses much and the humans little. The more doubtful the readers, the more of the machine's
+# hard cases stay with it.
 
 figure, axes = plt.subplots(1, 3, figsize=(9, 3.2), layout="constrained", sharey=True)
 panels = {"Ann": [0], "Ann and Bob": [0, 1], "all three": [0, 1, 2]}

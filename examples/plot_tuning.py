@@ -2,8 +2,8 @@
 Tuning for the team
 ===================
 
-The machine that is best on its own need not be the best member of a team. `AssistedSVCCV` chooses machine and
-policy by what both get wrong together on held-out cases.
+The machine that is best on its own need not be the best member of a team. `AssistedSVCCV` chooses
+machine and policy by what both get wrong together on held-out cases.
 """
 
 import matplotlib.pyplot as plt
@@ -26,7 +26,8 @@ search = AssistedSVCCV(
 print(search.best_params_)
 
 # %%
-# Every candidate that was tried is in ``cv_results_``. Bars show the error of the team; "automation" defers nobody.
+# Every candidate that was tried is in ``cv_results_``. Bars show the error of the team; "automation"
+# defers nobody.
 
 results = search.cv_results_
 names = list(dict.fromkeys(results["param_policy"].tolist()))

@@ -2,8 +2,8 @@
 What the selection does to the machine
 ======================================
 
-No line separates these two classes: one lies on both sides of the other. A linear machine alone is torn between
-the two sides. Once it may hand a part of the samples to a human, it fits what is left.
+No line separates these two classes: one lies on both sides of the other. A linear machine alone is
+torn between the two sides. Once it may hand a part of the samples to a human, it fits what is left.
 """
 
 # %%
@@ -24,15 +24,16 @@ result = distorted_greedy(machine, human_loss, n=72, submodularity_ratio=0.01)
 SelectionDisplay.from_result(machine, X, y, result).plot()
 
 # %%
-# Filled markers are deferred. Alone, the machine's line cuts through the middle class. Without one arm of the
-# outer class, which goes to the human, a line does the job. (In about half of such draws no line is worth its price
-# even so, and the machine answers alike everywhere; this draw was picked because it has one.)
+# Filled markers are deferred. Alone, the machine's line cuts through the middle class. Without one
+# arm of the outer class, which goes to the human, a line does the job. (In about half of such draws
+# no line is worth its price even so, and the machine answers alike everywhere; this draw was picked
+# because it has one.)
 
 # %%
 # How the loss falls
 # ------------------
-# Each round defers one sample: the machine no longer pays for it, the human does. The total falls as long as
-# the gain exceeds the human's loss.
+# Each round defers one sample: the machine no longer pays for it, the human does. The total falls as
+# long as the gain exceeds the human's loss.
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -2,9 +2,9 @@
 Figure 1: hulls and reduced hulls
 =================================
 
-The paper's bound for machines with an offset asks how far the classes are apart. When their convex hulls
-overlap, the answer is: not at all. Reduced hulls, in which no sample may stand for more than 1/s of its class, shrink
-towards the means until they come apart.
+The paper's bound for machines with an offset asks how far the classes are apart. When their convex
+hulls overlap, the answer is: not at all. Reduced hulls, in which no sample may stand for more than
+1/s of its class, shrink towards the means until they come apart.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,9 @@
 Figure 2: whom the algorithm defers
 ===================================
 
-The paper's two synthetic data sets at two budgets. As more samples go to the human, fewer of those that stay lie
-inside the machine's margin. The draw was picked because each of its machines has a boundary.
+The paper's two synthetic data sets at two budgets. As more samples go to the human, fewer of those
+that stay lie inside the machine's margin. The draw was picked because each of its machines has a
+boundary.
 """
 
 import matplotlib.pyplot as plt
