@@ -60,8 +60,8 @@ def ticks(most: float) -> list[float]:
     >>> [round(tick, 3) for tick in ticks(0.17)]
     [0.0, 0.05, 0.1, 0.15, 0.2]
     """
-    unit = 1.0
-    while unit > most:
+    unit = 0.1
+    while 10 * unit > most:
         unit /= 10
     while True:
         for step in STEPS:

@@ -115,12 +115,12 @@ def grid(
         )
 
     body = join(*(tag("tr", line(row, "td")) for row in rows))
-    table = join(
-        tag("caption", caption), tag("thead", tag("tr", line(headings, "th"))), tag("tbody", body)
-    )
-    return tag(
-        "div", tag("table", table), class_="scroll", tabindex=0, role="region", aria_label=caption
-    )
+    table = join(tag("thead", tag("tr", line(headings, "th"))), tag("tbody", body))
+    # Not as the table's own caption, which would scroll out of sight with it.
+    above = tag("p", caption, class_="caption")
+    named = tag("table", table, aria_label=caption)
+    box = tag("div", named, class_="scroll", tabindex=0, role="region", aria_label=caption)
+    return join(above, box)
 
 
 def embedded_json(data: Any) -> Markup:

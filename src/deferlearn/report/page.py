@@ -32,7 +32,7 @@ def render(report: CaseReport) -> str:
     numbers = report.numbers
     style, script = _resource("page.css"), _resource("page.js")
     parts = [
-        ("verdict", "Does assistance pay?", sections.verdict(numbers)),
+        ("verdict", "The verdict", sections.verdict(numbers)),
         ("errors", "Who errs, and how often", sections.errors(numbers)),
         ("where", "Who errs where", sections.where(numbers)),
         ("curves", "More or fewer cases for humans", sections.curves(numbers)),

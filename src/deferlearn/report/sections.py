@@ -93,7 +93,7 @@ def errors(numbers: Numbers) -> Markup:
     judged, rows_ = numbers["cases"]["judged"], numbers["cases"]["rows"]
     among = "" if judged == rows_ else f" Judged are the {judged} cases that a human has answered."
     return join(
-        tag("div", join(pictures.error_intervals(numbers), *matrices), class_="panels"),
+        tag("div", join(pictures.error_intervals(numbers), *matrices), class_="panels two"),
         tag(
             "p",
             f"One case at a time: a human takes a case whose score is above the threshold.{among}",
@@ -194,15 +194,14 @@ def curves(numbers: Numbers) -> Markup:
             join(pictures.verdict_curve(numbers), pictures.automation_curves(numbers)),
             class_="panels",
         ),
-        tag("p", ""),
         grid(
             "Batch rule, on cases left out, with 95% intervals; differences in percentage points",
             [
                 "who",
                 "deferred",
                 "error",
-                f"error on {positive}",
-                f"error on {other}",
+                f"error where the truth is {positive}",
+                f"error where the truth is {other}",
                 "less machine",
             ],
             rows,
@@ -236,7 +235,7 @@ def rate(numbers: Numbers) -> Markup:
 def cases(numbers: Numbers, rows: Numbers) -> Markup:
     """The table that sorts and filters, filled by the page's script."""
     shown, total = len(rows["rows"]), rows["total"]
-    said = "What the stored model says of each case, by its score."
+    said = "What the stored model says of each case, by its score. A click on a heading sorts."
     if shown < total:
         said += (
             f" The table holds the first {shown:,} of {total:,} cases (at most {MAX_ROWS:,}), those "
@@ -269,9 +268,7 @@ def cases(numbers: Numbers, rows: Numbers) -> Markup:
     search = tag("label", join("search", Markup('<input id="cases-search" type="search">')))
     table = tag(
         "table",
-        Markup(
-            "<caption>Cases; a click on a heading sorts</caption><thead><tr></tr></thead><tbody></tbody>"
-        ),
+        Markup("<thead><tr></tr></thead><tbody></tbody>"),
         id="cases-table",
     )
     return join(

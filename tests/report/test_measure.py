@@ -1,0 +1,281 @@
+"""The numbers of the report against scikit-learn, plain loops and counting by hand."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from sklearn.metrics import confusion_matrix
+from sklearn.model_selection import StratifiedKFold
+from sklearn.preprocessing import StandardScaler
+
+from case_tables import LABELS, make_cases
+from deferlearn import AssistedSVC
+from deferlearn.baselines import FullAutomation
+from deferlearn.report import case_report, refits, select_report_cases
+from deferlearn.report.decisions import share_of
+from deferlearn.report.where import MISSING, quarters
+from deferlearn.tabular import TableError, TabularTeam, fit_table, select_cases
+
+READERS = ("reader_1", "reader_2")
+
+
+def without(columns, *names):
+    return {name: cells for name, cells in columns.items() if name not in names}
+
+
+@pytest.fixture(scope="module")
+def columns():
+    return without(make_cases(), "patient")
+
+
+@pytest.fixture(scope="module")
+def model(columns):
+    return fit_table(select_cases(columns, "diagnosis", humans=READERS, identifier="id"), alpha=0.1)
+
+
+@pytest.fixture
+def new():
+    return without(make_cases(60, seed=7), "patient")
+
+
+def numbers_of(model, columns, **options):
+    options = {"refit_cases": 0, **options}
+    return case_report(model, select_report_cases(columns, model), **options).to_dict()
+
+
+# -- the stored model on new cases ------------------------------------------------------------
+
+
+def test_confusion_and_errors_are_those_of_scikit_learn(model, new):
+    new = without(new, "reader_2")  # one reader: no majority to think about
+    found = numbers_of(model, new)
+    truth, human = np.array(new["diagnosis"]), np.array(new["reader_1"])
+    machine = model.predict(new)
+    team = model.predict_assisted(new, human)
+    for who, said in (("machine", machine), ("human", human), ("team", team)):
+        table = [[found["confusion"][who][t][s] for s in LABELS] for t in LABELS]
+        np.testing.assert_array_equal(table, confusion_matrix(truth, said, labels=LABELS))
+        assert found["errors"][who]["share"] == np.mean(said != truth)
+    assert found["judged_by"] == "the stored model"
+    assert found["cases"]["readers"][0]["reader"] == "reader_1"
+
+
+def test_who_errs_together(model, new):
+    found = numbers_of(model, without(new, "reader_2"))
+    truth, human = np.array(new["diagnosis"]), np.array(new["reader_1"])
+    machine, deferred = model.predict(new), model.defer(new)
+    for row in found["together"]:
+        both = (machine == truth) == (row["machine"] == "right")
+        both &= (human == truth) == (row["human"] == "right")
+        assert row["deferred"] == (both & deferred).sum()
+        assert row["kept"] == (both & ~deferred).sum()
+
+
+def test_the_rate_is_what_defer_does(model, new):
+    found = numbers_of(model, new)["calibration"]
+    assert found["observed"]["count"] == model.defer(new).sum()
+    assert found["promised"] == model.team.deferral_rate_
+    assert found["asked"] == 0.2
+    assert found["kept"] == (
+        found["observed"]["lower"] <= found["promised"] <= found["observed"]["upper"]
+    )
+
+
+def test_errors_by_column_add_up(model, new):
+    found = numbers_of(model, new)
+    names = [row["column"] for row in found["where"]]
+    assert set(names) == {"truth", *model.card_["columns"]}
+    for name in set(names):
+        own = [row for row in found["where"] if row["column"] == name]
+        assert sum(row["cases"] for row in own) == 60
+        for who in ("machine", "human", "team"):
+            wrong = sum(row["cases"] * row[who] for row in own)
+            assert wrong == pytest.approx(found["errors"][who]["count"])
+    (rome,) = [row for row in found["where"] if row["value"] == "Rome"]
+    there = np.array(new["site"]) == "Rome"
+    assert rome["cases"] == there.sum()
+    assert rome["deferred"] == model.defer(new)[there].mean()
+
+
+def test_cases_that_nobody_read_are_not_judged(model, new):
+    for reader in READERS:
+        new[reader] = [None if i < 20 else said for i, said in enumerate(new[reader])]
+    found = numbers_of(model, new)
+    rest = numbers_of(model, {name: cells[20:] for name, cells in new.items()})
+    assert found["cases"]["judged"] == 40
+    assert found["cases"]["rows"] == 60
+    assert found["errors"] == rest["errors"]
+    assert found["confusion"] == rest["confusion"]
+    assert "20 cases that no human has answered are not judged." in found["notes"]
+
+
+def test_the_table_has_humans_cases_first_and_gaps_where_there_is_no_answer(model, new):
+    new["reader_1"] = new["reader_2"] = [None if i % 2 else "ill" for i in range(60)]
+    new["diagnosis"][3] = None
+    chosen = select_report_cases(new, model)
+    table = case_report(model, chosen, refit_cases=0).rows
+    headings = [column["name"] for column in table["columns"]]
+    rows = [dict(zip(headings, row, strict=True)) for row in table["rows"]]
+    assert table["total"] == len(rows) == 59
+    assert "c7-3" not in [row["case"] for row in rows]
+    takers = [row["taken by"] for row in rows]
+    assert takers == sorted(takers)  # human before machine
+    n = takers.count("human")
+    for part in (rows[:n], rows[n:]):
+        scores = [row["deferral score"] for row in part]
+        assert scores == sorted(scores, reverse=True)
+    by_id = dict(zip(new["id"], range(60), strict=True))
+    for place, row in enumerate(rows):
+        i = by_id[row["case"]]
+        assert row["truth"] == new["diagnosis"][i]
+        assert row["size"] == new["size"][i]
+        assert row["human"] == ("" if i % 2 else "ill")
+        team = row["human"] if row["taken by"] == "human" else row["machine"]
+        assert row["team"] == team
+        assert table["teamWrong"][place] == (team not in ("", row["truth"]))
+        names = ["machine"] * (row["machine"] != row["truth"])
+        names += ["human"] * (row["human"] not in ("", row["truth"]))
+        assert row["who errs"] == " and ".join(names)
+
+
+@given(st.integers(1, 200).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
+def test_intervals_are_clopper_and_pearson_by_the_beta_distribution(pair):
+    count, n = pair
+    found = share_of(count, n)
+    low = 0.0 if count == 0 else stats.beta.ppf(0.025, count, n - count + 1)
+    high = 1.0 if count == n else stats.beta.ppf(0.975, count + 1, n - count)
+    assert found["lower"] == pytest.approx(low, abs=1e-9)
+    assert found["upper"] == pytest.approx(high, abs=1e-9)
+
+
+numbers = st.floats(-1e6, 1e6) | st.just(float("nan")) | st.integers(0, 3).map(float)
+
+
+@given(st.lists(numbers, min_size=1, max_size=40))
+def test_every_number_has_a_quarter_that_holds_it(values):
+    values = np.array(values)
+    for value, word in zip(values, quarters(values), strict=True):
+        if np.isnan(value):
+            assert word == MISSING
+        else:
+            ends = [float(end) for end in word.split(" to ")]
+            room = 1e-3 * np.abs(ends).max()  # words have four digits
+            assert ends[0] - room <= value <= ends[-1] + room
+
+
+# -- teams fitted anew ------------------------------------------------------------------------
+
+
+def test_errors_on_training_cases_are_of_teams_that_have_not_seen_them():
+    columns = make_cases(100, seed=5)
+    table = {k: columns[k] for k in ("size", "dose", "diagnosis", "reader_1")}
+    model = fit_table(select_cases(table, "diagnosis", humans=["reader_1"]), alpha=0.1, seed=3)
+    told = []
+    found = case_report(
+        model,
+        select_report_cases(table, model),
+        seen=True,
+        quick=True,
+        seed=3,
+        progress=lambda *step: told.append(step),
+    ).to_dict()
+    X = np.array([columns["size"], columns["dose"]]).T
+    y, human = np.array(columns["diagnosis"]), np.array(columns["reader_1"])
+    machine, team = y.copy(), y.copy()
+    taken = np.zeros(100, dtype=bool)
+    errors = []
+    for train, test in StratifiedKFold(5, shuffle=True, random_state=3).split(X, y):
+        scaler = StandardScaler().fit(X[train])
+        clf = AssistedSVC(budget=0.2, alpha=0.1, cv=5, random_state=3)
+        clf.fit(scaler.transform(X[train]), y[train], human_labels=human[train])
+        machine[test] = clf.predict(scaler.transform(X[test]))
+        team[test] = clf.predict_assisted(scaler.transform(X[test]), human[test])
+        taken[test] = clf.defer(scaler.transform(X[test]))
+        errors.append(np.mean(team[test] != y[test]))
+    assert found["judged_by"] == "teams fitted without the case"
+    for who, said in (("machine", machine), ("human", human), ("team", team)):
+        table = [[found["confusion"][who][t][s] for s in LABELS] for t in LABELS]
+        np.testing.assert_array_equal(table, confusion_matrix(y, said, labels=LABELS))
+    # The curve goes through the same folds.
+    team = {"team": refits.unfitted(model, threshold=True)}
+    cases = select_report_cases(columns, model).cases
+    curve = refits.curves(team, cases, refits.Plan([0.2], False, 0, 0), seed=3)["team"]
+    assert curve.mean["error"][1] == pytest.approx(np.mean(errors))
+    assert curve.deferred.mean(axis=0)[1] == pytest.approx(taken.mean())
+    low, high = stats.t.interval(0.95, 4, np.mean(errors), stats.sem(errors))
+    assert curve.lower["error"][1] == pytest.approx(low)
+    assert curve.upper["error"][1] == pytest.approx(high)
+    assert set(found["curves"]) == {"team", "uncertainty triage"}
+    # Every fit is told, and none is told twice.
+    total = told[-1][2]
+    assert total == 5 + 5 * 3 + 2 * 3 * 3
+    assert sorted({done for _, done, _ in told}) == list(range(total + 1))
+
+
+def test_subgroups_by_a_column_that_is_no_feature_and_columns_that_keep_their_kinds(columns):
+    """The model was told to drop a reader; the cases of the report have no such feature."""
+    cases = select_cases(columns, "diagnosis", humans=["reader_1"], identifier="id")
+    model = fit_table(cases, alpha=0.1, drop=["reader_2"], category=["age"])
+    assert refits.unfitted(model, threshold=False).named_steps["table"].category == ("age", "site")
+    columns = {**columns, "ward": ["<i>" if i % 3 else "north" for i in range(80)]}
+    chosen = select_report_cases(columns, model, subgroup="ward")
+    report = case_report(model, chosen, quick=True).to_dict()
+    assert report["refits"]["skipped"] is None
+    found = report["assistance"]
+    assert found["subgroup_name"] == "ward"
+    counts = {row["subgroup"]: row["n_cases"] for row in found["subgroups"]}
+    assert counts == {"<i>": columns["ward"].count("<i>"), "north": columns["ward"].count("north")}
+    assert any("'ward'" in sentence for sentence in found["verdict"])
+
+
+def test_what_cannot_be_refitted_is_left_out_with_the_reason(model, columns):
+    few = {name: cells[:14] for name, cells in columns.items()}
+    found = numbers_of(model, few, refit_cases=1000, seen=True)
+    assert "at least 10 are needed" in found["refits"]["skipped"]
+    assert found["assistance"] is found["curves"] is None
+    assert any("too low" in note for note in found["notes"])
+    assert found["errors"]["machine"]["cases"] == 14
+
+
+def test_a_model_that_defers_nobody_has_no_budgets_to_compare(model, columns):
+    alone = TabularTeam([("table", model.encoder), ("team", FullAutomation(alpha=0.1))])
+    alone.card_ = model.card_
+    cases = select_report_cases(columns, model).cases
+    assert "every case to the machine" in refits.why_not(alone, cases)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_a_lot_of_whole_groups(model, grouped):
+    columns = make_cases(80)
+    chosen = select_report_cases(columns, model, group="patient" if grouped else None)
+    rows = refits.drawn(chosen, 31, seed=1)
+    assert len(rows) == (30 if grouped else 31)  # patients have two cases each
+    assert len(set(rows.tolist())) == len(rows)
+    np.testing.assert_array_equal(rows, refits.drawn(chosen, 31, seed=1))
+    if grouped:
+        patients = np.array(columns["patient"])[rows]
+        assert all(np.sum(patients == p) == 2 for p in patients)
+    np.testing.assert_array_equal(refits.drawn(chosen, 80, seed=1), np.arange(80))
+
+
+# -- mistakes ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "message"),
+    [
+        ({"diagnosis": ["yes", "no"] * 40}, {"humans": []}, "knows 'ill' and 'well'"),
+        ({}, {"humans": ["site"]}, "column 'site' is one that the model looks at"),
+        ({}, {"label": "size"}, "column 'size' is one that the model looks at"),
+        ({}, {"subgroup": "ward"}, "no column 'ward', named as subgroup"),
+        ({"size": None}, {}, "no column 'size', which the model needs"),
+        ({"reader_1": None, "reader_2": None}, {}, "name a column of their answers"),
+    ],
+)
+def test_mistakes_are_told(model, columns, change, options, message):
+    table = {k: v for k, v in {**columns, **change}.items() if v is not None}
+    if change.get("diagnosis"):
+        table["reader_1"] = table["reader_2"] = ["yes"] * 80
+    with pytest.raises(TableError, match=message):
+        select_report_cases(table, model, **options)

@@ -1,0 +1,254 @@
+"""The page by what a parser finds in it: all sections, nothing from afar, and no cell that is markup."""
+
+import json
+from base64 import b64encode
+from hashlib import sha256
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deferlearn.report import case_report, rows, select_report_cases
+from deferlearn.report.charts import Line, line_chart, ticks
+from deferlearn.report.html import Markup, embedded_json, grid, tag, text
+from hostile_tables import HOSTILE, hostile_model, hostile_table
+
+VOID = {"meta", "input", "br", "img", "link"}
+
+
+class Page(HTMLParser):
+    """Elements with their attributes and their text; refuses what is not nested properly."""
+
+    def __init__(self, content):
+        super().__init__(convert_charrefs=True)
+        self.open, self.elements = [], []
+        self.feed(content)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, name, attributes):
+        element = {"tag": name, "text": "", **dict(attributes)}
+        self.elements.append(element)
+        if name not in VOID:
+            self.open.append(element)
+
+    def handle_startendtag(self, name, attributes):
+        self.elements.append({"tag": name, "text": "", **dict(attributes)})
+
+    def handle_endtag(self, name):
+        assert self.open.pop()["tag"] == name
+
+    def handle_data(self, data):
+        for element in self.open:
+            element["text"] += data
+
+    def all(self, name, **attributes):
+        return [
+            element
+            for element in self.elements
+            if element["tag"] == name and attributes.items() <= element.items()
+        ]
+
+    def one(self, name, **attributes):
+        (element,) = self.all(name, **attributes)
+        return element
+
+
+@pytest.fixture(scope="module")
+def model():
+    return hostile_model()
+
+
+@pytest.fixture(scope="module")
+def report(model):
+    table = hostile_table()
+    chosen = select_report_cases(table, model, subgroup="</script><b>site")
+    files = {"cases": {"name": "<script>c.csv", "sha256": "0" * 64}}
+    provenance = {"files": files, "command": "deferlearn report '<script>c.csv' --seed 2"}
+    return case_report(
+        model, chosen, seen=True, quick=True, seed=2, version="v", provenance=provenance
+    )
+
+
+@pytest.fixture(scope="module")
+def content(report):
+    return report.to_html()
+
+
+@pytest.fixture(scope="module")
+def page(content):
+    return Page(content)
+
+
+def test_all_sections_with_their_numbers(page, report):
+    numbers = report.numbers
+    ids = [element["id"] for element in page.all("section")]
+    assert ids == ["verdict", "errors", "where", "curves", "rate", "cases", "certificate", "again"]
+    assert [a["href"] for a in page.all("a")] == [f"#{name}" for name in ids]
+    said = {element["id"]: element["text"] for element in page.all("section")}
+    for sentence in [numbers["assistance"]["headline"], *numbers["assistance"]["verdict"]]:
+        assert sentence in said["verdict"]
+    for who in ("machine", "human", "team"):
+        e = numbers["errors"][who]
+        assert f"{who.capitalize()}: {e['count']} of {e['cases']} wrong" in said["errors"]
+    for row in numbers["where"]:
+        assert row["value"] in said["where"]
+    assert f"defers {numbers['calibration']['observed']['count']}" in said["rate"]
+    for sentence in numbers["certificate"]["words"]:
+        assert sentence in said["certificate"]
+    for part in ("deferlearn report '<script>c.csv' --seed 2", "0" * 64, "2 for this report"):
+        assert part in said["again"]
+    for name, version in numbers["provenance"]["versions"].items():
+        assert f"{name} {version}" in said["again"]
+
+
+def test_pictures_have_words(page):
+    pictures = page.all("svg", role="img")
+    assert len(pictures) == 4
+    texts = {
+        e["id"]: e["text"] for e in page.elements if e["tag"] in ("title", "desc") and "id" in e
+    }
+    for picture in pictures:
+        title, description = picture["aria-labelledby"].split()
+        assert texts[title]
+        assert "%" in texts[description]
+    assert len({e["id"] for e in page.elements if "id" in e}) == sum(
+        "id" in e for e in page.elements
+    )
+
+
+def test_nothing_comes_from_elsewhere_and_only_its_own_script_may_run(page):
+    for element in page.elements:
+        assert element["tag"] not in ("img", "link", "iframe", "object", "base", "form")
+        assert not {"src", "style", "xlink:href", "action", "srcset"} & set(element)
+        assert not [name for name in element if name.startswith("on")]
+    scripts = page.all("script")
+    assert [script.get("type") for script in scripts] == ["application/json", None]
+    policy = page.one("meta", **{"http-equiv": "Content-Security-Policy"})["content"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    for element in (scripts[1], page.one("style")):
+        digest = b64encode(sha256(element["text"].encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in policy
+        assert "http" not in element["text"]
+
+
+def test_hostile_cells_arrive_as_text(page, content, report):
+    data = json.loads(page.one("script", id="cases-data")["text"])
+    assert data["rows"] == report.rows["rows"]
+    site = [column["name"] for column in data["columns"]].index("</script><b>site")
+    assert {row[site] for row in data["rows"]} == set(HOSTILE)
+    allowed = {
+        "html",
+        "head",
+        "meta",
+        "title",
+        "style",
+        "body",
+        "header",
+        "h1",
+        "dl",
+        "dt",
+        "dd",
+        "nav",
+    }
+    allowed |= {"ul", "li", "a", "main", "section", "h2", "p", "div", "figure", "figcaption", "svg"}
+    allowed |= {"desc", "line", "text", "circle", "polygon", "polyline", "table", "thead", "tbody"}
+    allowed |= {
+        "tr",
+        "th",
+        "td",
+        "span",
+        "noscript",
+        "label",
+        "input",
+        "select",
+        "option",
+        "button",
+    }
+    assert {element["tag"] for element in page.elements} <= allowed | {"pre", "code", "script"}
+    assert content.count("<script") == 2
+    assert content.count("</script") == 2
+
+
+def test_a_large_table_is_cut_and_says_so(model, monkeypatch):
+    monkeypatch.setattr(rows, "MAX_ROWS", 25)
+    chosen = select_report_cases(hostile_table(), model)
+    cut = case_report(model, chosen, refit_cases=0)
+    data = json.loads(Page(cut.to_html()).one("script", id="cases-data")["text"])
+    assert len(data["rows"]) == 25
+    deferred = cut.numbers["calibration"]["observed"]["count"]
+    assert [row[1] for row in data["rows"]].count("human") == min(deferred, 25)
+    assert "the first 25 of 60 cases" in Page(cut.to_html()).one("section", id="cases")["text"]
+
+
+def test_what_was_not_measured_is_said(report):
+    numbers = report.numbers | {"assistance": None, "curves": None}
+    numbers["refits"] = numbers["refits"] | {"skipped": "it was <not> asked for"}
+    page = Page(type(report)(numbers, report.rows).to_html())
+    for name in ("verdict", "curves"):
+        assert "Not measured: it was <not> asked for." in page.one("section", id=name)["text"]
+
+
+# -- the pieces -------------------------------------------------------------------------------
+
+
+@settings(max_examples=50)
+@given(st.text() | st.sampled_from(HOSTILE))
+def test_any_text_is_escaped_and_comes_back(said):
+    element = tag("p", said, title=said)
+    assert not {"<", ">"} & set(element[3:-4].partition(">")[2])
+    page = Page(element.replace("\r", "&#13;"))
+    if "\0" not in said:
+        assert page.one("p")["text"] == said
+        assert page.one("p")["title"] == said
+    assert text(Markup("<b>")) == "<b>"
+
+
+@settings(max_examples=50)
+@given(st.recursive(st.text() | st.integers() | st.none(), st.lists))
+def test_embedded_json_never_ends_its_element(data):
+    content = embedded_json(data)
+    assert not {"<", ">", "&", "\u2028"} & set(content)
+    assert content.isascii()
+    assert json.loads(content) == data
+
+
+def test_grids_escape_names_and_cells():
+    found = Page(grid("<a>", ["<b>", "n"], [["<c>", 1]]))
+    assert [e["text"] for e in found.elements if e["tag"] in ("p", "th", "td")] == [
+        "<a>",
+        "<b>",
+        "n",
+        "<c>",
+        "1",
+    ]
+
+
+@given(st.floats(1e-6, 1.0))
+def test_ticks_are_few_and_reach_beyond_the_largest(most):
+    found = ticks(most)
+    assert 2 <= len(found) <= 6
+    assert found[0] == 0.0
+    assert found[-1] >= most * (1 - 1e-9)
+    assert found[-2] <= most
+
+
+@given(
+    st.lists(st.floats(0, 1), min_size=1, max_size=5),
+    st.lists(st.none() | st.floats(-1, 2), min_size=5, max_size=5),
+)
+def test_points_of_a_chart_lie_inside_the_picture(y, upper):
+    x = np.linspace(0, 0.3, len(y)).tolist()
+    line = Line(
+        "a", "team", x, y, [None if u is None else u - 1 for u in upper[: len(y)]], upper[: len(y)]
+    )
+    page = Page(line_chart("p", "t", "d", [line], "x", "y"))
+    width, height = map(float, page.one("svg", role="img")["viewbox"].split()[2:])
+    points = [e["points"] for e in page.elements if "points" in e]
+    for pair in " ".join(points).split():
+        across, down = map(float, pair.split(","))
+        assert 0 <= across <= width
+        assert 0 <= down <= height
