@@ -5,13 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from sklearn.base import clone
 from sklearn.metrics import confusion_matrix
 from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
 from case_tables import LABELS, make_cases
 from deferlearn import AssistedSVC
-from deferlearn.baselines import FullAutomation
+from deferlearn.baselines import FullAutomation, UncertaintyTriage
 from deferlearn.report import case_report, refits, select_report_cases
 from deferlearn.report.decisions import share_of
 from deferlearn.report.where import MISSING, quarters
@@ -236,6 +237,17 @@ def test_what_cannot_be_refitted_is_left_out_with_the_reason(model, columns):
     assert found["assistance"] is found["curves"] is None
     assert any("too low" in note for note in found["notes"])
     assert found["errors"]["machine"]["cases"] == 14
+
+
+def test_a_triage_has_one_curve_and_nothing_to_certify(model, columns):
+    cases = select_report_cases(columns, model).cases
+    team = UncertaintyTriage(alpha=0.1, random_state=0)
+    triage = TabularTeam([("table", clone(model.encoder)), ("team", team)])
+    triage.fit(cases.features, cases.truth, team__human_labels=cases.answers)
+    triage.card_ = {**model.card_, "deferral_rate": triage.team.deferral_rate_}
+    found = numbers_of(triage, columns, refit_cases=1000, quick=True)
+    assert set(found["curves"]) == {"team"}
+    assert "nothing to certify" in found["certificate"]["words"][0]
 
 
 def test_a_model_that_defers_nobody_has_no_budgets_to_compare(model, columns):
