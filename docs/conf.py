@@ -10,7 +10,7 @@ from pathlib import Path
 # The folds of the examples run in this process: children would not know the backend below.
 os.environ.setdefault("MPLBACKEND", "agg")
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
+sys.path.insert(0, str(HERE / "_ext"))
 
 import deferlearn  # noqa: E402
 
@@ -22,10 +22,10 @@ version = release = deferlearn.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "numpydoc",
     "myst_parser",
     "sphinx_gallery.gen_gallery",
+    "mathml",
 ]
 exclude_patterns = [
     "_build",
@@ -54,6 +54,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"plot_",
+    "within_subsection_order": "story_order.StoryOrder",
     "reference_url": {"deferlearn": None},
     "doc_module": ("deferlearn",),
     "backreferences_dir": "api/backreferences",
@@ -66,6 +67,7 @@ sphinx_gallery_conf = {
     "matplotlib_animations": False,
 }
 
+html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_title = f"deferlearn {version}"
 html_static_path = ["_static"]
@@ -76,10 +78,12 @@ html_theme_options = {
     "show_toc_level": 2,
     "footer_start": ["copyright"],
     "footer_end": [],
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 8,
     "logo": {"text": "deferlearn"},
     "secondary_sidebar_items": ["page-toc"],
 }
+# Pages without pages under them have nothing to show at their left.
+html_sidebars = {page: [] for page in ("index", "start", "method", "engine", "others")}
 html_show_sourcelink = False
 
 # What the examples warn of is part of their text, or does not happen: they are tested like all code.

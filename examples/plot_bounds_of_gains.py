@@ -19,6 +19,9 @@ everybody = np.arange(len(y))
 lower, upper = machine.gain_bounds(everybody)
 gains = machine.gains(everybody)
 
+# A whole selection, to see how many gains of each round are solved exactly.
+result = distorted_greedy(machine, np.full(len(y), 0.2), n=60, submodularity_ratio=0.1)
+
 order = np.argsort(gains)
 figure, (left, right) = plt.subplots(1, 2, figsize=(8.6, 3.5), layout="constrained")
 left.vlines(everybody, lower[order], upper[order], color="#0072B2", linewidth=1.2, label="bounds")
@@ -28,10 +31,6 @@ left.legend(fontsize=8)
 print(f"bounds hold for all: {bool(((lower <= gains + 1e-9) & (gains <= upper + 1e-9)).all())}")
 print(f"mean width {np.mean(upper - lower):.4f}, gains from {gains.min():.3f} to {gains.max():.3f}")
 
-# %%
-# A whole selection: how many of the candidates of each round had their gain solved exactly.
-
-result = distorted_greedy(machine, np.full(len(y), 0.2), n=60, submodularity_ratio=0.1)
 right.plot([step.n_candidates for step in result.iterations], color="0.6", label="candidates")
 right.plot([step.n_exact for step in result.iterations], color="#D55E00", label="solved exactly")
 right.set(xlabel="round", yscale="log", title="a selection of 60")

@@ -1,0 +1,32 @@
+"""The order of the gallery: from a first look to what is underneath."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+FIRST = (
+    "first_look",
+    "whom_to_defer",
+    "choose_budget",
+    "real_radiologists",
+    "policies",
+    "tuning",
+    "several_readers",
+    "prices",
+    "one_at_a_time",
+    "distortion",
+    "guarantee",
+    "bounds_of_gains",
+)
+
+
+class StoryOrder:
+    """Key by which stories are sorted; those that are not listed come last, by name."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def __call__(self, filename: str) -> tuple[int, str]:
+        """Place of a story."""
+        name = Path(filename).stem.removeprefix("plot_")
+        return (FIRST.index(name) if name in FIRST else len(FIRST), name)
