@@ -169,7 +169,7 @@ def test_every_number_has_a_quarter_that_holds_it(values):
 
 
 def test_errors_on_training_cases_are_of_teams_that_have_not_seen_them():
-    columns = make_cases(100, seed=5)
+    columns = make_cases(60, seed=5)
     table = {k: columns[k] for k in ("size", "dose", "diagnosis", "reader_1")}
     model = fit_table(select_cases(table, "diagnosis", humans=["reader_1"]), alpha=0.1, seed=3)
     told = []
@@ -184,7 +184,7 @@ def test_errors_on_training_cases_are_of_teams_that_have_not_seen_them():
     X = np.array([columns["size"], columns["dose"]]).T
     y, human = np.array(columns["diagnosis"]), np.array(columns["reader_1"])
     machine, team = y.copy(), y.copy()
-    taken = np.zeros(100, dtype=bool)
+    taken = np.zeros(60, dtype=bool)
     errors = []
     for train, test in StratifiedKFold(5, shuffle=True, random_state=3).split(X, y):
         scaler = StandardScaler().fit(X[train])

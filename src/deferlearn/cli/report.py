@@ -212,10 +212,10 @@ def report(
                 seed=seed,
                 n_jobs=jobs,
                 version=version,
+                notes=notes,
                 provenance={"files": files, "command": command},
                 progress=progress,
             )
-        found.numbers["notes"][:0] = notes
         write_atomically(out, found.to_html().encode("utf-8"))
         told = {"report": str(out), **found.to_dict(), "seconds": perf_counter() - start}
     if as_json:

@@ -29,6 +29,15 @@ class ReportCases:
         Name of a column whose values are told apart.
     subgroup_values : list of str or None
         Its values.
+
+    Examples
+    --------
+    >>> from deferlearn.report import ReportCases
+    >>> from deferlearn.tabular import select_cases
+    >>> table = {"age": [61, 48], "truth": ["ill", "well"], "doctor": ["ill", "ill"]}
+    >>> chosen = ReportCases(select_cases(table, "truth", humans=["doctor"]), ["first", "second"])
+    >>> len(chosen), chosen.cases.classes
+    (2, ('ill', 'well'))
     """
 
     cases: Cases

@@ -192,8 +192,29 @@ def interval_chart(
     return _figure(name, title, description, "".join(parts), height)
 
 
+def measured(share: float) -> str:
+    """A share that was measured, always with a decimal.
+
+    Parameters
+    ----------
+    share : float
+        Between 0 and 1.
+
+    Returns
+    -------
+    text : str
+
+    Examples
+    --------
+    >>> from deferlearn.report.charts import measured
+    >>> measured(0.2), measured(1 / 3)
+    ('20.0%', '33.3%')
+    """
+    return f"{100 * share:.1f}%"
+
+
 def percent(share: float) -> str:
-    """A share in words, with a decimal where it needs one.
+    """A share that was chosen, with a decimal where it needs one.
 
     Parameters
     ----------

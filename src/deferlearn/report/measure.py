@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -110,6 +110,7 @@ def case_report(
     seed: int = 0,
     n_jobs: int | None = None,
     version: str = "",
+    notes: Sequence[str] = (),
     provenance: dict[str, Any] | None = None,
     progress: Progress = _nobody,
 ) -> CaseReport:
@@ -138,6 +139,8 @@ def case_report(
         How many fits at a time.
     version : str, default=""
         How the model is called.
+    notes : sequence of str, default=()
+        What else there is to know, to be told.
     provenance : dict or None, default=None
         Files and command, to be told.
     progress : callable
@@ -146,6 +149,23 @@ def case_report(
     Returns
     -------
     CaseReport
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from deferlearn.report import case_report, select_report_cases
+    >>> from deferlearn.tabular import fit_table, select_cases
+    >>> rng = np.random.default_rng(0)
+    >>> size = rng.normal(size=60)
+    >>> table = {"size": size, "truth": np.where(size + rng.normal(size=60) > 0, "ill", "well")}
+    >>> table["doctor"] = np.where(np.arange(60) % 30, table["truth"], "ill")
+    >>> half = {name: column[:30] for name, column in table.items()}
+    >>> team = fit_table(select_cases(half, "truth", humans=["doctor"]), alpha=0.1, budget=0.4)
+    >>> rest = {name: column[30:] for name, column in table.items()}
+    >>> report = case_report(team, select_report_cases(rest, team), refit_cases=0)
+    >>> error = report.numbers["errors"]["human"]
+    >>> error["count"], error["cases"]
+    (1, 30)
     """
     card, cases = model.card_, chosen.cases
     router = Router(model, version=version)
@@ -153,7 +173,8 @@ def case_report(
     stored = stored_decisions(routed, cases)
     if not stored.read.any():
         raise TableError("no human has answered any of the cases with a label")
-    notes = [
+    told = [*notes]
+    told += [
         f"Column {name!r} has {unknown.cells} cells with a category that was not there in training, such "
         f"as {unknown.example!r}; they count as rare ones."
         for name, unknown in router.totals.unknown.items()
@@ -166,15 +187,20 @@ def case_report(
         judged, left_out, again, skipped = _fit_anew(
             model, chosen, rows, stored, skipped, seen, quick, seed, n_jobs, progress
         )
-    notes += dict.fromkeys(
+    told += dict.fromkeys(
         " ".join(str(w.message).split()) for w in caught if issubclass(w.category, UserWarning)
     )
     unread = int((~stored.read).sum())
     if unread:
-        notes.append(f"{unread} cases that no human has answered are not judged.")
+        told.append(f"{unread} cases that no human has answered are not judged.")
     if seen and not left_out:
-        notes.append(
+        told.append(
             "The model was fitted on these very cases: errors of machine and team are too low."
+        )
+    if cases.groups is not None:
+        told.append(
+            "Cases of a group are alike: the intervals of the errors of machine, human and team, and of "
+            "the share deferred, are narrower than they should be. Those of the verdict allow for it."
         )
     numbers = {
         "format": FORMAT,
@@ -205,7 +231,7 @@ def case_report(
         },
         "certificate": _certificate(model),
         "provenance": {**_versions(card), "seed": seed, **(provenance or {})},
-        "notes": notes,
+        "notes": told,
     }
     return CaseReport(numbers, case_rows(chosen, routed, stored, card))
 
@@ -233,12 +259,13 @@ def _fit_anew(
     total = plan.n_verdict + plan.n_curve + (FOLDS if hold_out else 0)
     count = _Count(total, progress)
     watch = count.one if alone else None  # in other processes nobody can be told
+    judged, left_out = stored, False
     try:
-        judged = stored
         if hold_out:
             count.begin(HELD_OUT)
             team = refits.unfitted(model, threshold=True)
             judged = held_out_decisions(team, chosen.cases, seed, count.one)
+            left_out = True
         count.begin(VERDICT)
         subgroup, extra = None, []
         if chosen.subgroup is not None and chosen.subgroup_values is not None:
@@ -261,12 +288,12 @@ def _fit_anew(
         lines = refits.curves(teams, some, plan, seed=seed, n_jobs=n_jobs)
         count.reach(total)
     except ValueError as error:  # parts of these cases that nothing can be learned from
-        return stored, False, nothing, str(error)
+        return judged, left_out, nothing, " ".join(str(error).split()).rstrip(".")
     found = {
         "assistance": answer.to_dict(),
         "curves": {name: _curve(curve) for name, curve in lines.items()},
     }
-    return judged, hold_out, found, None
+    return judged, left_out, found, None
 
 
 class _Count:

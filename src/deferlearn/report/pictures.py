@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from deferlearn.report.charts import Line, interval_chart, line_chart, percent
+from deferlearn.report.charts import Line, interval_chart, line_chart, measured, percent
 from deferlearn.report.html import Markup, join, tag
 from deferlearn.report.refits import TEAM
 
@@ -15,7 +15,7 @@ def error_intervals(numbers: dict[str, Any]) -> Markup:
     """Errors of machine, human and team."""
     errors = numbers["errors"]
     said = "; ".join(
-        f"{who} {percent(e['share'])}, from {percent(e['lower'])} to {percent(e['upper'])}"
+        f"{who} {measured(e['share'])}, from {measured(e['lower'])} to {measured(e['upper'])}"
         for who, e in errors.items()
     )
     picture = interval_chart(
@@ -46,11 +46,11 @@ def verdict_curve(numbers: dict[str, Any]) -> Markup:
         Line("machine alone", "machine", [0.0, x[-1]], [level] * 2, dots=False),
         Line("human alone", "human", [0.0, x[-1]], [human["error"]] * 2, dots=False),
     ]
-    said = ", ".join(f"{percent(row['budget'])}: {percent(row['error'])}" for row in rows)
+    said = ", ".join(f"{percent(row['budget'])}: {measured(row['error'])}" for row in rows)
     picture = line_chart(
         "p-verdict",
         "Error against the budget",
-        f"Machine alone {percent(level)}, human alone {percent(human['error'])}, team at a budget of "
+        f"Machine alone {measured(level)}, human alone {measured(human['error'])}, team at a budget of "
         f"{said}.",
         lines,
         BUDGET,
@@ -78,7 +78,7 @@ def automation_curves(numbers: dict[str, Any]) -> Markup:
     ]
     said = "; ".join(
         f"{line.name}: "
-        + ", ".join(f"{percent(x)} {percent(y)}" for x, y in zip(line.x, line.y, strict=True))
+        + ", ".join(f"{percent(x)} {measured(y)}" for x, y in zip(line.x, line.y, strict=True))
         for line in lines
     )
     n = next(iter(numbers["curves"].values()))["n_splits"]
@@ -106,7 +106,7 @@ def rate_curve(numbers: dict[str, Any]) -> Markup:
         Line("as asked for", "ideal", [0.0, x[-1]], [0.0, x[-1]], dots=False),
     ]
     said = ", ".join(
-        f"{percent(asked)} asked, {percent(got)} deferred"
+        f"{percent(asked)} asked, {measured(got)} deferred"
         for asked, got in zip(x, shares["mean"], strict=True)
     )
     picture = line_chart(

@@ -74,9 +74,6 @@ def why_not(model: TabularTeam, cases: Cases) -> str | None:
     """Why no team can be fitted on parts of these cases; None if it can."""
     if budget_name(model.chosen) is None:
         return "the model leaves every case to the machine, so there are no budgets to compare"
-    _, read = cases.human_answers(cases.truth)
-    if not read.any():
-        return "no human has answered any of the cases that have a label"
     for label in cases.classes:
         count = int(np.sum(cases.truth == label))
         if count < 2 * FOLDS:  # so that training parts, too, can be cut into folds
@@ -84,7 +81,8 @@ def why_not(model: TabularTeam, cases: Cases) -> str | None:
     if cases.groups is not None and len(set(cases.groups.tolist())) < 2 * FOLDS:
         n_groups = len(set(cases.groups.tolist()))
         return f"there are {n_groups} groups only; at least {2 * FOLDS} are needed"
-    return None
+    _, read = cases.human_answers(cases.truth)
+    return None if read.any() else "no human has answered any of the cases drawn"
 
 
 def drawn(chosen: ReportCases, most: int, seed: int) -> NDArray[np.intp]:

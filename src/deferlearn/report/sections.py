@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from deferlearn.report import pictures
-from deferlearn.report.charts import percent
+from deferlearn.report.charts import measured, percent
 from deferlearn.report.html import Markup, bullets, definitions, grid, join, tag
 from deferlearn.report.rows import MAX_ROWS
 from deferlearn.report.where import MAX_COLUMNS
@@ -18,14 +18,20 @@ def summary(numbers: Numbers) -> Markup:
     cases, model = numbers["cases"], numbers["model"]
     counts = ", ".join(f"{label}: {count}" for label, count in cases["class_counts"].items())
     readers = ", ".join(
-        f"{r['reader']} ({r['answers']} answers, error {percent(r['error'])})"
+        f"{r['reader']} ({r['answers']} answers, error {measured(r['error'])})"
         for r in cases["readers"]
     )
-    judged = (
-        "The model was fitted on these cases. Errors are those of teams that were fitted without the case."
-        if numbers["judged_by"] != "the stored model"
-        else "Errors are those of the stored model on these cases."
-    )
+    judged = "Errors are those of the stored model on these cases."
+    if numbers["judged_by"] != "the stored model":
+        judged = (
+            "The model was fitted on these cases. Errors are those of teams that were fitted without the "
+            "case."
+        )
+    elif not cases["seen_in_training"]:
+        judged += (
+            " The file is not the one that it was fitted on; if it has seen some of the cases all the "
+            "same, errors of machine and team are too low."
+        )
     left_out = cases["rows_without_label"]
     without = f", and {left_out} without a label, left out" if left_out else ""
     return join(
@@ -80,7 +86,7 @@ def errors(numbers: Numbers) -> Markup:
             cells = [_count(table[true][said], total, said == true) for said in classes]
             rows.append([true, *cells])
         share = numbers["errors"][who]
-        wrong = f"{share['count']} of {share['cases']} wrong ({percent(share['share'])})"
+        wrong = f"{share['count']} of {share['cases']} wrong ({measured(share['share'])})"
         caption = f"{who.capitalize()}: {wrong}"
         headings = ["truth", *(f"says {said}" for said in classes)]
         matrices.append(tag("div", grid(caption, headings, rows)))
@@ -103,7 +109,7 @@ def errors(numbers: Numbers) -> Markup:
 
 
 def _count(count: int, total: int, right: bool) -> Markup:
-    share = f" ({percent(count / total)})" if total else ""
+    share = f" ({measured(count / total)})" if total else ""
     return tag("span", f"{count}{share}", class_="right" if right else "wrong")
 
 
@@ -116,7 +122,7 @@ def where(numbers: Numbers) -> Markup:
             row["column"] if row["column"] != last else tag("span", row["column"], class_="muted")
         )
         last = row["column"]
-        shares = [percent(row[key]) for key in ("deferred", "machine", "human", "team")]
+        shares = [measured(row[key]) for key in ("deferred", "machine", "human", "team")]
         rows.append([name, row["value"], row["cases"], *shares])
     more = len(numbers["model"]["columns"]) - MAX_COLUMNS
     said = (
@@ -160,7 +166,7 @@ def _subgroups(found: Numbers) -> Markup:
                 row["subgroup"],
                 row["n_cases"],
                 *(
-                    percent(row[k])
+                    measured(row[k])
                     for k in ("deferred", "machine_error", "human_error", "team_error")
                 ),
                 _difference(row),
@@ -180,7 +186,7 @@ def curves(numbers: Numbers) -> Markup:
     rows = [
         [
             row["who"] if row["who"] != "team" else f"team, {percent(row['budget'])}",
-            percent(row["deferred"]),
+            measured(row["deferred"]),
             _interval(row, "error"),
             _error_on(row, "sensitivity"),
             _error_on(row, "specificity"),
@@ -220,9 +226,9 @@ def rate(numbers: Numbers) -> Markup:
     )
     sentence = (
         f"Asked for: at most {percent(c['asked'])} of the cases. Promised for new cases: "
-        f"{percent(c['promised'])}. Of these {seen['cases']} cases the stored model defers "
-        f"{seen['count']}, {percent(seen['share'])} (95% interval {percent(seen['lower'])} to "
-        f"{percent(seen['upper'])}), {fits}."
+        f"{measured(c['promised'])}. Of these {seen['cases']} cases the stored model defers "
+        f"{seen['count']}, {measured(seen['share'])} (95% interval {measured(seen['lower'])} to "
+        f"{measured(seen['upper'])}), {fits}."
     )
     if c["in_sample"]:
         sentence += " It was fitted on these cases, so that this is no test."
@@ -325,14 +331,16 @@ def _budget(budget: float | int) -> str:
 
 def _interval(row: Numbers, name: str) -> str:
     value, low, high = (row[key] for key in (name, f"{name}_low", f"{name}_high"))
-    return "" if value is None else f"{percent(value)} ({percent(low)} to {percent(high)})"
+    return "" if value is None else f"{measured(value)} ({measured(low)} to {measured(high)})"
 
 
 def _error_on(row: Numbers, name: str) -> str:
     """Errors on a class from the share that is recognised."""
     value, low, high = (row[key] for key in (name, f"{name}_low", f"{name}_high"))
     return (
-        "" if value is None else f"{percent(1 - value)} ({percent(1 - high)} to {percent(1 - low)})"
+        ""
+        if value is None
+        else f"{measured(1 - value)} ({measured(1 - high)} to {measured(1 - low)})"
     )
 
 
