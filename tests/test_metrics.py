@@ -128,9 +128,10 @@ def test_scorer_is_the_metric_with_greater_is_better(top):
         assert score("specificity", pos_label=label) == team_specificity(Y, answer, pos_label=label)
     prices = {"false_positive": 2.0, "false_negative": 7.0, "human_time": 0.25, "pos_label": "sick"}
     assert score("cost", **prices) == -team_cost(Y, answer, deferred, **prices)
-    assert score(partial(team_cost, human_time=1, pos_label="healthy")) == team_cost(
+    assert score(partial(team_cost, human_time=1, pos_label="healthy")) == -team_cost(
         Y, answer, deferred, human_time=1, pos_label="healthy"
     )
+    assert score(team_error) == -team_error(Y, answer)
     assert score(metrics.accuracy_score) == pytest.approx(1 - team_error(Y, answer))
     assert score(metrics.zero_one_loss, greater_is_better=False) == pytest.approx(
         -team_error(Y, answer)

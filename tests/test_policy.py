@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
@@ -21,10 +22,17 @@ DEFERRED = np.abs(MARGIN) + 0.3 * RNG.normal(size=80) < 0.5
 
 def test_margin_is_logistic_regression_on_the_absolute_margin():
     policy = resolve_policy("margin").fit(X, MARGIN, DEFERRED)
-    expected = LogisticRegression().fit(np.abs(MARGIN)[:, None], DEFERRED)
-    np.testing.assert_allclose(
-        policy.deferral_score(X, MARGIN), expected.decision_function(np.abs(MARGIN)[:, None])
-    )
+    sure = np.abs(MARGIN)
+    standard = ((sure - sure.mean()) / sure.std())[:, None]
+    expected = LogisticRegression().fit(standard, DEFERRED).decision_function(standard)
+    np.testing.assert_allclose(policy.deferral_score(X, MARGIN), expected)
+    small = resolve_policy("margin").fit(X, 1e-9 * MARGIN, DEFERRED)
+    np.testing.assert_allclose(small.deferral_score(X, 1e-9 * MARGIN), expected)
+
+
+def test_asked_before_it_was_fitted():
+    with pytest.raises(NotFittedError):
+        DeferralPolicy().deferral_score(X, MARGIN)
 
 
 @pytest.mark.parametrize("signed", [True, False])

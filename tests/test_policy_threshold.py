@@ -19,6 +19,7 @@ from deferlearn._threshold import (
     threshold_at,
     threshold_from_folds,
 )
+from deferlearn.advantage import AdvantageTriage
 from deferlearn.datasets import make_linear
 from deferlearn.policy import DeferralPolicy
 
@@ -91,10 +92,12 @@ def test_coins_depend_on_content_alone():
 
 def test_ranks_do_not_depend_on_units():
     rng = np.random.default_rng(0)
-    reference, scores = rng.normal(size=50), rng.uniform(-1, 1, 20)
+    reference, scores = rng.normal(size=50), rng.uniform(-4, 4, 20)
     ranks = ranks_among(scores, reference)
     np.testing.assert_allclose(ranks_among(3 * scores - 1, 3 * reference - 1), ranks)
-    np.testing.assert_allclose(ranks, [np.mean(reference < s) for s in scores], atol=1 / 50)
+    np.testing.assert_allclose(
+        np.clip(ranks, 0, 1), [np.mean(reference < s) for s in scores], atol=1 / 50
+    )
     np.testing.assert_allclose(
         ranks_among(reference, reference)[np.argsort(reference)], (np.arange(50) + 0.5) / 50
     )
@@ -103,7 +106,7 @@ def test_ranks_do_not_depend_on_units():
 def test_ranks_spread_a_constant_and_go_on_beyond_the_ends():
     np.testing.assert_allclose(ranks_among(np.zeros(4), np.zeros(12)), [0.125, 0.375, 0.625, 0.875])
     np.testing.assert_allclose(
-        ranks_among(np.array([-3.0, 0.0, 5.0]), np.array([-1.0, 1.0])), [-2.0, 0.5, 5.0]
+        ranks_among(np.array([-3.0, 0.0, 5.0]), np.array([-1.0, 1.0])), [-1.0, 0.5, 3.0]
     )
 
 
@@ -199,3 +202,13 @@ def test_in_sample_threshold_defers_the_training_rate():
     X, y = make_linear(100, random_state=0)
     clf = AssistedSVC(cv=None, random_state=0, submodularity_ratio=0.3).fit(X, y)
     assert abs(clf.defer(X).sum() - clf.deferred_.sum()) <= 1
+
+
+def test_advantage_triage_keeps_its_rate():
+    differences = []
+    for seed in range(30):
+        X, y = make_linear(80 + 1000, random_state=seed)
+        team = AdvantageTriage(0.2, whole_budget=True, random_state=seed)
+        team.fit(X[:80], y[:80], human_loss=np.zeros(80))
+        differences.append(team.defer(X[80:]).mean() - 0.2)
+    assert_unbiased(differences)

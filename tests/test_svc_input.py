@@ -136,7 +136,7 @@ def test_wrong_humans(human, message):
 
 
 def test_scores_beyond_the_bound():
-    scores = np.full(30, 0.5)
+    scores = np.where(Y.max() == Y, 0.5, -0.5)
     scores[3] = 1.5
     with pytest.raises(ValueError, match=r"1\.5.*outside"):
         AssistedSVC(human_bound=1.0).fit(X, Y, human_scores=scores)
@@ -290,6 +290,26 @@ def test_a_floor_that_a_class_cannot_meet_is_refused_with_counts():
     y[:9] = 1
     with pytest.raises(ValueError, match=r"min_kept_per_class=10, but there are only 9 .* class 1"):
         AssistedSVC(min_kept_per_class=10).fit(X, y)
+
+
+def test_scores_that_mean_something_else_bring_a_warning():
+    X, y = make_linear(40, random_state=0)
+    words = np.where(y > 0, "sick", "well")
+    clf = AssistedSVC(submodularity_ratio=0.5, cv=None)
+    with pytest.warns(UserWarning, match=r"positive scores speak for 'well'"):
+        clf.fit(X, words, human_scores=0.9 * y)
+    with pytest.warns(UserWarning, match=r"2 \* p - 1"):
+        clf.fit(X, y, human_scores=np.where(y > 0, 0.8, 0.1))
+
+
+def test_a_fit_that_fails_leaves_no_half_of_an_older_one():
+    X, y = make_linear(40, random_state=0)
+    for team in (AssistedSVC(submodularity_ratio=0.5), UncertaintyTriage()):
+        team.fit(X, y, human_loss=np.ones(40))
+        with pytest.raises(ValueError, match="human_labels"):
+            team.fit(X, np.where(y > 0, "ill", "well"), human_labels=[1])
+        with pytest.raises(NotFittedError):
+            team.predict(X)
 
 
 def test_messages_show_plain_numbers():

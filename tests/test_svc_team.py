@@ -39,8 +39,9 @@ def test_scores_cost_their_hinge():
 
 def test_scores_speak_for_the_second_class():
     y = np.where(Y == 1, "b", "a")
-    loss = fitted(y=y, human_scores=np.full(60, 0.75)).human_loss_
-    np.testing.assert_allclose(loss, np.where(y == "b", 0.25, 1.75))
+    scores = np.where(np.arange(60) < 50, 0.75 * Y, 0.75)
+    loss = fitted(y=y, human_scores=scores).human_loss_
+    np.testing.assert_allclose(loss, np.where((y == "b") | (np.arange(60) < 50), 0.25, 1.75))
 
 
 @pytest.mark.parametrize("form", [list, np.array, pd.DataFrame])
@@ -174,7 +175,7 @@ def test_degenerate_data_never_break_the_team(seed, n, distinct):
     np.testing.assert_array_equal(
         clf.predict_assisted(Z, answers), np.where(deferred, answers, clf.predict(Z))
     )
-    assert clf.defer_top(Z, budget=2).sum() == 2
+    assert clf.defer_top(Z, budget=2).sum() == (0 if np.isposinf(clf.deferral_threshold_) else 2)
     assert np.isfinite(clf.deferral_score(Z)).all()
 
 

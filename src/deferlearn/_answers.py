@@ -11,7 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from deferlearn.humans import loss_from_labels, loss_from_scores, majority_labels
-from deferlearn.humans._answers import as_array, check_answers, find_missing, numbers_with_gaps
+from deferlearn.humans._answers import (
+    as_array,
+    check_answers,
+    fill_gaps,
+    find_missing,
+    numbers_with_gaps,
+)
 from deferlearn.humans._averages import average_answers
 
 Array = NDArray[np.float64]
@@ -59,6 +65,7 @@ def losses_of(
     y = signs.astype(np.int64)
     if name == "human_scores":
         loss, truth = loss_from_scores(table, y, human_bound), y
+        _warn_if_strange(fill_gaps(table), y, classes)
     else:
         truth = classes[(y + 1) // 2]
         loss = loss_from_labels(table, truth, classes=classes)
@@ -98,6 +105,26 @@ def _warn_if_copied(table: NDArray[Any], truth: NDArray[Any], name: str) -> None
         warnings.warn(
             f"{name}{which} equals y everywhere: does y come from that very reader? Then it says "
             "nothing about how often the human errs.",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+def _warn_if_strange(scores: Array, y: NDArray[np.int64], classes: NDArray[Any]) -> None:
+    """Warn of scores that mean something else: probabilities, or the other class by a plus."""
+    given = ~np.isnan(scores)
+    sides = np.sign(np.where(given, scores, 0.0)).reshape(len(y), -1) * y[:, None]
+    plus = f"positive scores speak for {classes.tolist()[1]!r}, negative ones for {classes.tolist()[0]!r}"
+    if np.sum(sides < 0) > np.sum(sides > 0):
+        warnings.warn(
+            f"human_scores are on the wrong side of 0 more often than on the right one: {plus}.",
+            UserWarning,
+            stacklevel=4,
+        )
+    elif given.any() and scores[given].min() >= 0 and len(np.unique(y)) > 1:
+        warnings.warn(
+            f"No human score is negative: {plus}. Probabilities p of {classes.tolist()[1]!r} become scores "
+            "by 2 * p - 1.",
             UserWarning,
             stacklevel=4,
         )

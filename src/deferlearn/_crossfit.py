@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
+from sklearn.utils.parallel import Parallel, delayed
 
 from deferlearn._machine import Machine, MachineSettings, machine_of
 from deferlearn._select import Selector

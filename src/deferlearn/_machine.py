@@ -141,19 +141,6 @@ def machine_of(
     )
 
 
-def fit_machine(
-    X: Any, y: Array, weights: Array, settings: MachineSettings, rows: Index
-) -> Machine:
-    """The machine fitted on some rows; ``support`` refers to all of them."""
-    if len(rows) == 0:
-        return _constant(1.0 if y.sum() > 0 else -1.0, X, settings)
-    part = X[rows][:, rows] if settings.precomputed else X[rows]
-    objective = settings.objective(part, y[rows], weights[rows])
-    machine = machine_of(objective, part, y[rows], weights[rows], settings)
-    machine.support = rows[machine.support]
-    return machine
-
-
 def _constant(answer: float, X: Any, settings: MachineSettings) -> Machine:
     return Machine(
         settings=settings,

@@ -56,6 +56,9 @@ class TeamMixin:
         """The budget as a fraction."""
         raise NotImplementedError
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_threshold")
+
     def _check_new(self, X: Any) -> Any:
         check_is_fitted(self)
         sparse = "csr" if self._takes_sparse() else False
@@ -130,7 +133,8 @@ class TeamMixin:
         """The cases of this batch that belong most with a human, as many as the budget says.
 
         This is the paper's rule: it needs all cases at once, and what happens to one depends on the
-        others. Of cases with equal scores the first are taken.
+        others. Of cases with equal scores the first are taken. If training has deferred nobody, nobody
+        is deferred here either.
 
         Parameters
         ----------
@@ -146,7 +150,9 @@ class TeamMixin:
         """
         X = self._check_new(X)
         own = self._own_budget() if budget is None else budget
-        return first_of(self._rank(X), count_of(own, X.shape[0], "cases"))
+        count = count_of(own, X.shape[0], "cases")
+        # Where nobody is to be deferred, one at a time, scores say nothing of who would be first.
+        return first_of(self._rank(X), 0 if self._threshold.value == np.inf else count)
 
     def predict_assisted(self, X: Any, human_labels: Answers, top: bool = False) -> NDArray[Any]:
         """The team's answer: the human's where a case is deferred, else the machine's.

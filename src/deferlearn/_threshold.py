@@ -118,8 +118,9 @@ def _threshold_at_rank(scores: Array, rank: float, seed: int) -> Threshold:
     """The threshold at a rank among these scores; of equal ones the share above the rank is deferred."""
     order = np.sort(scores)
     n = len(order)
-    # Beyond the ends a rank is a distance, see `ranks_among`.
-    value = float(np.interp(rank, _middles(n), order)) + min(rank, 0.0) + max(rank - 1.0, 0.0)
+    # Beyond the ends a rank tells a distance, see `ranks_among`.
+    beyond = (min(rank, 0.0) + max(rank - 1.0, 0.0)) * _spread(order)
+    value = float(np.interp(rank, _middles(n), order)) + beyond
     width = TIE * max(abs(value), float(np.median(np.abs(order))))
     tied = np.flatnonzero(np.abs(order - value) <= width)
     if len(tied) == 0:
@@ -138,8 +139,8 @@ def ranks_among(scores: Array, reference: Array, fold: int = 0, n_folds: int = 1
     """Where scores stand among others: 0 is the lowest, 1 the highest, linear in between.
 
     Scores that several of the others share stand for a range of ranks and are spread over it, those of
-    one fold between those of the others. Beyond the ends ranks go on with the distance: by how much a
-    score is below the lowest, or above the highest and 1.
+    one fold between those of the others. Beyond the ends ranks go on with the distance from the
+    lowest or highest score, in units of how far these are apart.
     """
     reference = np.sort(reference)
     n = len(reference)
@@ -147,15 +148,21 @@ def ranks_among(scores: Array, reference: Array, fold: int = 0, n_folds: int = 1
     first = np.searchsorted(reference, scores - width, side="left")
     last = np.searchsorted(reference, scores + width, side="right")  # first..last-1 are ties
     ranks = np.interp(scores, reference, _middles(n))
-    ranks = np.where(last == 0, scores - reference[0], ranks)
-    ranks = np.where(first == n, 1.0 + (scores - reference[-1]), ranks)
+    spread = _spread(reference)
+    ranks = np.where(last == 0, (scores - reference[0]) / spread, ranks)
+    ranks = np.where(first == n, 1.0 + (scores - reference[-1]) / spread, ranks)
     shared = last - first > 1
     for start in np.unique(first[shared]):
         same = np.flatnonzero(shared & (first == start))
         stop = int(last[same].max())
-        spread = (np.arange(len(same)) + (fold + 0.5) / n_folds) / len(same)
-        ranks[same] = (start + spread * (stop - start)) / n
+        places = (np.arange(len(same)) + (fold + 0.5) / n_folds) / len(same)
+        ranks[same] = (start + places * (stop - start)) / n
     return ranks
+
+
+def _spread(order: Array) -> float:
+    """From the lowest to the highest of sorted scores; 1 if they are all the same."""
+    return float(order[-1] - order[0]) or 1.0
 
 
 def _middles(n: int) -> Array:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import Parallel, delayed
 from sklearn.base import clone, is_regressor
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.isotonic import IsotonicRegression
 from sklearn.utils import check_random_state
+from sklearn.utils.parallel import Parallel, delayed
 
 from deferlearn._answers import losses_of
 from deferlearn._checks import check_flag
@@ -18,9 +19,10 @@ from deferlearn._crossfit import Samples, fold_rows
 from deferlearn._machine import Machine
 from deferlearn._parameters import check_cost, count_of
 from deferlearn._team import Bools
-from deferlearn._threshold import Threshold, threshold_at
+from deferlearn._threshold import Threshold, ranks_among, threshold_from_folds
 from deferlearn.baselines._base import Array, Human, solve
 from deferlearn.baselines._triage import Index, Triage
+from deferlearn.humans._answers import as_array, fill_gaps
 from deferlearn.policy import seed_all
 
 # A wrong label costs a human this much (the hinge loss at h = -y); an error counts 1 here.
@@ -127,38 +129,43 @@ def resolve_error(name: str, value: Any, word: str) -> Any:
     )
 
 
-def held_out_margins(samples: Samples, folds: list[Index], n_jobs: int | None = None) -> Array:
-    """The decision value of each sample by a machine that has not seen its fold."""
+def held_out_margins(
+    samples: Samples, folds: list[Index], n_jobs: int | None = None
+) -> tuple[Array, list[Array]]:
+    """Decision values by machines without a fold: each sample's, and each machine's own samples'."""
     parts = Parallel(n_jobs=n_jobs)(delayed(_margins_of)(samples, fold) for fold in folds)
     margin = np.empty(len(samples.y))
-    for fold, part in zip(folds, parts, strict=True):
-        margin[fold] = part
-    return margin
+    for fold, (held_out, _) in zip(folds, parts, strict=True):
+        margin[fold] = held_out
+    return margin, [own for _, own in parts]
 
 
-def _margins_of(samples: Samples, fold: Index) -> Array:
+def _margins_of(samples: Samples, fold: Index) -> tuple[Array, Array]:
     rows = np.setdiff1d(np.arange(len(samples.y)), fold)
-    X = samples.X[fold]
-    machine = solve(samples.part(rows))
-    return machine.decision_function(X[:, rows] if samples.settings.precomputed else X)
+    part, X = samples.part(rows), samples.X[fold]
+    decide = solve(part).decision_function
+    return decide(X[:, rows] if samples.settings.precomputed else X), decide(part.X)
 
 
 def held_out_advantage(
     model: AdvantageModel,
     samples: Samples,
     margin: Array,
+    own_margins: list[Array],
     folds: list[Index],
     seed: int,
-) -> Array:
-    """The advantage of each sample by models that have not seen its fold."""
+) -> tuple[Array, Array]:
+    """The advantage of each sample by models that have not seen its fold, and its rank among theirs."""
     wrong = machine_cost(samples, margin)
-    out = np.empty(len(margin))
-    for fold in folds:
+    out, ranks = np.empty(len(margin)), np.empty(len(margin))
+    for k, fold in enumerate(folds):
         rows = np.setdiff1d(np.arange(len(margin)), fold)
         part = AdvantageModel(model.machine_error, model.human_error)
         part.fit(samples.X[rows], margin[rows], wrong[rows], samples.loss[rows], seed)
         out[fold] = part.predict(samples.X[fold], margin[fold])
-    return out
+        own = part.predict(samples.X[rows], own_margins[k])
+        ranks[fold] = ranks_among(out[fold], own, k, len(folds))
+    return out, ranks
 
 
 def machine_cost(samples: Samples, margin: Array) -> Array:
@@ -297,28 +304,25 @@ class AdvantageTriage(Triage):
         """Nothing: `_fit_team` looks at the losses, and says what is wrong with them."""
 
     def _fit_team(self, samples: Samples, machine: Machine, human: Human) -> None:
-        loss = losses_of(samples.y, self.classes_, **human)
+        loss = answer_losses(samples.y, self.classes_, **human)
         samples = costs_of(samples, loss, self.deferral_cost)
         self.n_samples_fit_ = len(samples.y)
         count_of(self.budget, self.n_samples_fit_)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         folds = fold_rows(self.cv, samples, seed)
-        margin = held_out_margins(samples, folds, self.n_jobs)
+        margin, own_margins = held_out_margins(samples, folds, self.n_jobs)
         model = self._model()
-        scores = held_out_advantage(model, samples, margin, folds, seed)
+        scores, ranks = held_out_advantage(model, samples, margin, own_margins, folds, seed)
         wrong = machine_cost(samples, margin)
         self._ranker = model.fit(samples.X, margin, wrong, samples.loss, seed)
-        self._threshold = self._threshold_of(scores, seed)
-        self.deferral_threshold_ = self._threshold.value
-
-    def _threshold_of(self, scores: Array, seed: int) -> Threshold:
-        """Advantages are in the units of errors, whoever estimates them: no need to translate."""
         self.deferral_rate_ = self._own_budget()
-        first = threshold_at(scores, self.deferral_rate_, seed)
-        if self.whole_budget or first.value >= 0:
-            return first
-        self.deferral_rate_ = float(np.mean(scores > 0))
-        return Threshold(0.0, 0.0, 0.0, seed)
+        own = model.predict(samples.X, machine.decision_function(samples.X))
+        threshold = threshold_from_folds(ranks, own, self.deferral_rate_, len(folds), seed)
+        if threshold.value < 0 and not self.whole_budget:
+            self.deferral_rate_ = float(np.mean(scores > 0))
+            threshold = Threshold(0.0, 0.0, 0.0, seed)
+        self._threshold = threshold
+        self.deferral_threshold_ = self._threshold.value
 
     def _rank_by(self, ranker: Any, X: Any, margin: Array) -> Array:
         scores: Array = ranker.predict(X, margin)
@@ -341,6 +345,18 @@ class AdvantageTriage(Triage):
         """
         top = super().defer_top(X, budget)
         return top if self.whole_budget else top & (self.deferral_score(X) > 0)
+
+
+def answer_losses(signs: Array, classes: Any, **human: Any) -> Array:
+    """The loss of the human's answer: of scores only the side counts, as it does for a team."""
+    loss = losses_of(signs, classes, **human)
+    if human.get("human_scores") is None:
+        return loss
+    scores = fill_gaps(as_array(human["human_scores"]))
+    sides = np.where(np.isnan(scores), np.nan, np.where(scores >= 0, 1.0, -1.0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # said already
+        return losses_of(signs, classes, human_scores=sides)
 
 
 def costs_of(samples: Samples, loss: Array, deferral_cost: float) -> Samples:

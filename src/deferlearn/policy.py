@@ -12,8 +12,9 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 Array = NDArray[np.float64]
 
@@ -41,7 +42,8 @@ class DeferralPolicy(BaseEstimator):
     Parameters
     ----------
     estimator : classifier, default=None
-        Needs `decision_function` or `predict_proba`; None is `LogisticRegression`.
+        Needs `decision_function` or `predict_proba`; None is `LogisticRegression` on the
+        standardised features.
     features : {"margin", "x", "both"}, default="margin"
         What the classifier sees: the machine's margin, the features x, or x with the margin as the
         last column.
@@ -62,7 +64,7 @@ class DeferralPolicy(BaseEstimator):
     >>> margin = np.array([0.1, -0.2, 1.5, -2.0])
     >>> policy = DeferralPolicy().fit(np.zeros((4, 1)), margin, [True, True, False, False])
     >>> policy.deferral_score(np.zeros((2, 1)), [0.0, -3.0]).round(1)
-    array([ 0.9, -2. ])
+    array([ 1.2, -2.6])
     """
 
     def __init__(
@@ -80,7 +82,7 @@ class DeferralPolicy(BaseEstimator):
     @property
     def ranks_by_margin(self) -> bool:
         """Whether the fitted policy is a linear function of the margin: then only its sign was learned."""
-        return self.features == "margin" and hasattr(self.estimator_, "coef_")
+        return self.features == "margin" and hasattr(_last_step(self.estimator_), "coef_")
 
     def fit(self, X: Any, margin: Any, deferred: Any, random_state: Any = None) -> DeferralPolicy:
         """Learn which samples were deferred.
@@ -109,7 +111,12 @@ class DeferralPolicy(BaseEstimator):
         if target.min() == target.max():
             self.constant_ = float(target[0])
             return self
-        estimator = LogisticRegression() if self.estimator is None else clone(self.estimator)
+        # Standardised, since margins have the units of X: scores must not drown in rounding.
+        estimator = (
+            make_pipeline(StandardScaler(), LogisticRegression())
+            if self.estimator is None
+            else clone(self.estimator)
+        )
         if random_state is not None:
             seed_all(estimator, random_state)
         with warnings.catch_warnings():
@@ -133,8 +140,9 @@ class DeferralPolicy(BaseEstimator):
         score : ndarray of shape (n_samples,)
             The classifier's `decision_function`, or if it has none its probability of "deferred".
         """
+        check_is_fitted(self)
         if self.constant_ is not None:
-            return np.full(X.shape[0], self.constant_)
+            return np.full(_num_samples(X), self.constant_)
         features = self._features(X, margin)
         # The decision function first: probabilities round to 1 long before the ranking ends.
         if hasattr(self.estimator_, "decision_function"):
@@ -195,6 +203,10 @@ def resolve_policy(policy: Any, sparse: bool = False) -> DeferralPolicy:
         resolved = DeferralPolicy(clone(policy), features="x")
     resolved._check()
     return resolved
+
+
+def _last_step(estimator: Any) -> Any:
+    return estimator[-1] if isinstance(estimator, Pipeline) else estimator
 
 
 def _is_classifier(thing: Any) -> bool:

@@ -51,7 +51,8 @@ class AssistedSVC(MachineMixin, TeamMixin, ClassifierMixin, BaseEstimator):
         new data as the fraction that it was of the training samples.
     alpha : float, default=1.0
         Regularisation, the paper's lambda. With k samples kept, the C of `sklearn.svm.SVC` is
-        ``1 / (2 * alpha * k)``.
+        ``1 / (2 * alpha * k)``; with `class_weight`, k is the sum of their prices. It depends on the
+        units of X: standardise the features, and tune it. Too large, the machine answers alike everywhere.
     kernel : {"linear", "poly", "rbf", "precomputed"} or callable, default="linear"
         A callable gets two sets of rows and returns their kernel values. Sparse X is for "linear" only.
     degree, gamma, coef0 : float
@@ -262,6 +263,7 @@ class AssistedSVC(MachineMixin, TeamMixin, ClassifierMixin, BaseEstimator):
         self
             The fitted estimator.
         """
+        self.__dict__.pop("_threshold", None)  # a fit that fails leaves no half of an older one
         check_parameters(self)
         warn_if_reordered(
             X, human_loss=human_loss, human_scores=human_scores, human_labels=human_labels

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.model_selection import (
     GroupKFold,
     KFold,
@@ -72,9 +73,8 @@ def test_groups_reach_the_search_and_the_winner():
         if name != "params":
             np.testing.assert_array_equal(clf.cv_results_[name], values)
     np.testing.assert_array_equal(clf.defer(NEW), by_hand.defer(NEW))
-    for (train, test), (own_train, own_test) in zip(splits, clf.best_estimator_.cv, strict=True):
-        np.testing.assert_array_equal(train, own_train)
-        np.testing.assert_array_equal(test, own_test)
+    assert clf.best_estimator_.cv == 3  # its folds were these, but a clone has other rows
+    clone(clf.best_estimator_).fit(X[:40], Y[:40], human_labels=HUMAN[:40])
 
 
 @pytest.mark.parametrize("cv", [KFold(4), StratifiedKFold(3), GroupKFold(3), LeaveOneGroupOut()])

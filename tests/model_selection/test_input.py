@@ -94,7 +94,11 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("options", "says"), BAD, ids=[str(options) for options, _ in BAD])
+@pytest.mark.parametrize(
+    ("options", "says"),
+    BAD,
+    ids=[f"{place} {next(iter(options))}" for place, (options, _) in enumerate(BAD)],
+)
 def test_parameters_of_the_wrong_kind_or_size(options, says):
     clf = tuned(**options)
     with pytest.raises(ValueError, match=says):

@@ -45,7 +45,7 @@ HUMANS = {
     "readers with gaps": ({"human_labels": READERS}, reader_errors(READERS)),
     "scores": (
         {"human_scores": SCORES},
-        np.maximum(0, 1 - Y[:, None] * SCORES).mean(axis=1) / 2,
+        (Y[:, None] * SCORES < 0).mean(axis=1),  # a team asks for the side, not how sure it is
     ),
     "loss": ({"human_loss": LOSS}, LOSS / 2),
 }

@@ -63,6 +63,7 @@ class Baseline(TeamMixin, ClassifierMixin, BaseEstimator):
         self
             The fitted estimator.
         """
+        self.__dict__.pop("_threshold", None)  # a fit that fails leaves no half of an older one
         self._check_parameters()
         warn_if_reordered(
             X, human_loss=human_loss, human_scores=human_scores, human_labels=human_labels

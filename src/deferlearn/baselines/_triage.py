@@ -6,9 +6,9 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
+from sklearn.utils.parallel import Parallel, delayed
 
 from deferlearn._crossfit import Samples, fold_rows
 from deferlearn._machine import Machine

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,7 @@ def find_metric(metric: str | Metric) -> tuple[Metric, bool]:
     function : callable
         The metric.
     greater_is_better : bool
-        False for "error" and "cost", True for all others.
+        False for "error" and "cost", also as functions of this package; True for all others.
 
     Examples
     --------
@@ -54,7 +55,8 @@ def find_metric(metric: str | Metric) -> tuple[Metric, bool]:
     False
     """
     if callable(metric):
-        return metric, True
+        bare = metric.func if isinstance(metric, partial) else metric
+        return metric, all(better for known, better in METRICS.values() if known is bare)
     if not isinstance(metric, str) or metric not in METRICS:
         names = ", ".join(repr(name) for name in METRICS)
         raise ValueError(f"metric={metric!r} is not known; use {names} or a function")

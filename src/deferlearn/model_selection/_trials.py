@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.utils.parallel import Parallel, delayed
 
 from deferlearn._crossfit import Samples
 from deferlearn._machine import MachineSettings
@@ -72,11 +72,11 @@ class Trials:
     seed: int
     common: dict[str, Any]
     n_jobs: int | None
-    _margins: dict[int, Array] = field(default_factory=dict)
+    _margins: dict[int, tuple[Array, list[Array]]] = field(default_factory=dict)
     _ranked: dict[Any, Any] = field(default_factory=dict)
 
-    def margins(self, settings: MachineSettings) -> Array:
-        """Held-out decision values of the machine on all samples."""
+    def margins(self, settings: MachineSettings) -> tuple[Array, list[Array]]:
+        """Decision values of the machines without a fold, see `held_out_margins`."""
         if id(settings) not in self._margins:
             samples = replace(self.samples, settings=settings)
             self._margins[id(settings)] = held_out_margins(samples, self.folds, self.n_jobs)
@@ -95,15 +95,15 @@ class Trials:
     ) -> tuple[Array, Array, float]:
         """Held-out margins and deferral scores, and the share to be deferred."""
         if isinstance(team, UncertaintyTriage | FullAutomation):
-            margin = self.margins(settings)
+            margin, _ = self.margins(settings)
             return margin, -np.abs(margin), budget if isinstance(team, UncertaintyTriage) else 0.0
         if isinstance(team, AdvantageTriage):
-            margin = self.margins(settings)
+            margin, own = self.margins(settings)
             key: Any = (id(settings), _name_of(team))
             if key not in self._ranked:
                 samples = replace(self.samples, settings=settings)
-                self._ranked[key] = held_out_advantage(
-                    team._model(), samples, margin, self.folds, self.seed
+                self._ranked[key], _ = held_out_advantage(
+                    team._model(), samples, margin, own, self.folds, self.seed
                 )
             return margin, self._ranked[key], budget
         # A team that is trained for a budget ranks differently for another one.

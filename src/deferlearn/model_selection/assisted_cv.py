@@ -14,13 +14,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from deferlearn._answers import binary_labels, losses_of, warn_if_reordered
+from deferlearn._answers import binary_labels, warn_if_reordered
 from deferlearn._checks import plain
 from deferlearn._crossfit import Samples
 from deferlearn._machine import MachineSettings
 from deferlearn._parameters import check_cost, check_folds, count_of, is_whole, prices_of
 from deferlearn._team import TeamMixin
-from deferlearn.advantage import costs_of
+from deferlearn.advantage import answer_losses, costs_of
 from deferlearn.humans import majority_labels
 from deferlearn.humans._answers import as_array, find_missing
 from deferlearn.metrics import evaluate_team
@@ -238,7 +238,7 @@ class AssistedSVCCV(TeamMixin, ClassifierMixin, BaseEstimator):
         count_of(self.budget, n)
         self.classes_, signs = binary_labels(labels)
         told = {name: as_array(value) for name, value in human.items() if value is not None}
-        loss = losses_of(signs, self.classes_, **human)
+        loss = answer_losses(signs, self.classes_, **human)
         grid = machines_of(self.alphas, self.kernels, self.fit_intercept, X, signs)
         prices = prices_of(self.class_weight, labels, signs, self.classes_)
         samples = Samples(X, signs, prices, np.zeros(n), grid[0])
@@ -278,7 +278,12 @@ class AssistedSVCCV(TeamMixin, ClassifierMixin, BaseEstimator):
         with warnings.catch_warnings():
             for said in (".*read by nobody and get", ".*equals y everywhere"):  # by `_prepare`
                 warnings.filterwarnings("ignore", said, UserWarning)
-            self.best_estimator_ = ready.fit(trials.samples.X, trials.labels, **trials.human)
+            winner = ready.fit(trials.samples.X, trials.labels, **trials.human)
+        if "cv" in winner.get_params():
+            winner.set_params(
+                cv=self.cv
+            )  # the folds' rows mean nothing to a clone on other samples
+        self.best_estimator_ = winner
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -408,6 +413,14 @@ class AssistedSVCCV(TeamMixin, ClassifierMixin, BaseEstimator):
                 raise ValueError(f"{name}={given!r} must be a list with at least one entry.")
         for policy in self.policies:
             resolve_team(policy)
+        if (
+            self._any_precomputed()
+            and len({str(kernel_name(kernel)) for kernel in self.kernels}) > 1
+        ):
+            raise ValueError(
+                f"kernels={self.kernels!r}: X is a Gram matrix for 'precomputed' and holds features for "
+                "all others, so they cannot be mixed."
+            )
         for kernel in self.kernels:
             check_kernel(kernel)
         if not isinstance(self.verbose, Integral | np.bool_) or self.verbose < 0:
