@@ -25,7 +25,8 @@ extensions = [
     "numpydoc",
     "myst_parser",
     "sphinx_gallery.gen_gallery",
-    "mathml",
+    "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",  # formulas show without a network
 ]
 exclude_patterns = [
     "_build",
@@ -67,7 +68,6 @@ sphinx_gallery_conf = {
     "matplotlib_animations": False,
 }
 
-html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_title = f"deferlearn {version}"
 html_static_path = ["_static"]

@@ -3,6 +3,7 @@
 import ast
 import importlib
 import os
+import pkgutil
 import re
 import shlex
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+import deferlearn
 from deferlearn.cli.app import app
 
 ROOT = Path(__file__).parents[1]
@@ -22,21 +24,12 @@ STORIES = sorted(EXAMPLES.rglob("plot_*.py"))
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```", re.M | re.S)
 # Commands of a page that are quick enough to run; of the others the options are checked.
 QUICK = ("fit", "apply", "import-answers")
-ROOMS = [
-    "deferlearn",
-    "deferlearn.assistance",
-    "deferlearn.baselines",
-    "deferlearn.bounds",
-    "deferlearn.datasets",
-    "deferlearn.experiments",
-    "deferlearn.humans",
-    "deferlearn.images",
-    "deferlearn.metrics",
-    "deferlearn.model_selection",
-    "deferlearn.objective",
-    "deferlearn.plot",
-    "deferlearn.selection",
-    "deferlearn.tabular",
+# Every room that says what is public.
+ROOMS = ["deferlearn"] + [
+    f"deferlearn.{room.name}"
+    for room in pkgutil.iter_modules(deferlearn.__path__)
+    if not room.name.startswith("_")
+    and hasattr(importlib.import_module(f"deferlearn.{room.name}"), "__all__")
 ]
 
 
@@ -148,8 +141,6 @@ def test_there_are_stories():
 
 
 def test_citation_names_version_and_paper():
-    import deferlearn
-
     text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"version: {deferlearn.__version__}\n" in text
     assert "Classification Under Human Assistance" in text
