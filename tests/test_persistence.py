@@ -6,13 +6,18 @@ import zipfile
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import skops.io
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.preprocessing import StandardScaler
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import deferlearn
 from deferlearn import AssistedSVC, _atomic, _seal
@@ -328,3 +333,23 @@ def test_every_trusted_type_exists():
     for name in TRUSTED:
         module, _, attribute = name.rpartition(".")
         assert hasattr(import_module(module), attribute), name
+
+
+def test_round_trip_of_tables_and_sparse_data(tmp_path):
+    pd = pytest.importorskip("pandas")
+    X, y = make_linear(60, random_state=0)
+    team = AssistedSVC(submodularity_ratio=0.5, random_state=0)
+    for kind in (sp.csr_matrix, sp.csr_array):
+        before = clone(team).fit(kind(X), y)
+        deferlearn.save(before, tmp_path / "sparse.skops")
+        again = deferlearn.load(tmp_path / "sparse.skops")
+        np.testing.assert_array_equal(again.decision_function(X), before.decision_function(X))
+    table = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": np.where(X[:, 0] > 0, "u", None)})
+    columns = make_column_transformer(
+        (make_pipeline(SimpleImputer(), StandardScaler()), ["a", "b"]),
+        (OneHotEncoder(handle_unknown="ignore"), make_column_selector(dtype_exclude=np.number)),
+    )
+    before = make_assisted_pipeline(columns, team).fit(table, y)
+    deferlearn.save(before, tmp_path / "table.skops")
+    again = deferlearn.load(tmp_path / "table.skops")
+    np.testing.assert_array_equal(again.deferral_score(table), before.deferral_score(table))
