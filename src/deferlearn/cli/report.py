@@ -6,6 +6,7 @@ import json
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from deferlearn.cli._errors import noted, reported
+from deferlearn.cli._errors import FAILURE, fail, noted, reported
 from deferlearn.cli._progress import progress_bar
 from deferlearn.cli._tables import (
     ANSWERS,
@@ -137,9 +138,12 @@ def report(
     It says whether assistance pays, who errs where, whether the model defers as many cases as it promises,
     and lists the cases, those for humans first: the file holds their data. If the model was fitted on
     these very cases, errors are those of teams that were fitted without the case. Verdict and curves fit
-    dozens of teams on parts of the cases: about half a minute with 300 cases, minutes with 1000.
+    dozens of teams on parts of the cases: about half a minute with 300 cases, minutes with 1000 or where a
+    team holds forests; --jobs and --quick help.
     """
     require_arrow(NAME)
+    if find_spec("pandas") is None:
+        fail(NAME, "a report needs pandas: pip install 'deferlearn[cli]'", FAILURE)
     start = perf_counter()
     with reported(NAME):
         from deferlearn._atomic import write_atomically
