@@ -271,6 +271,23 @@ def test_a_lot_of_whole_groups(model, grouped):
     np.testing.assert_array_equal(refits.drawn(chosen, 80, seed=1), np.arange(80))
 
 
+@pytest.mark.parametrize("values", [["1", "2", ""], [1, 2, None], ["a", "b", None]])
+def test_subgroups_by_a_feature_with_gaps(values):
+    """A triage is fitted in no time."""
+    columns = without(make_cases(60), "patient", "age", "reader_2")
+    columns["stage"] = values * 20
+    cases = select_cases(columns, "diagnosis", humans=["reader_1"], identifier="id")
+    model = fit_table(cases, alpha=0.1)
+    chosen = select_report_cases(columns, model, subgroup="stage")
+    triage = UncertaintyTriage(alpha=0.1, random_state=0)
+    team = refits.unfitted(model, threshold=False, team=triage)
+    plan = refits.Plan([0.2], True, 0, 0)
+    told = ("stage", chosen.subgroup_values)
+    found = refits.verdict(team, chosen.cases, plan, subgroup=told)
+    assert [row["n_cases"] for row in found.subgroups] == [20, 20, 20]
+    assert found.subgroup_name == "stage"
+
+
 # -- mistakes ---------------------------------------------------------------------------------
 
 
@@ -281,6 +298,7 @@ def test_a_lot_of_whole_groups(model, grouped):
         ({}, {"humans": ["site"]}, "column 'site' is one that the model looks at"),
         ({}, {"label": "size"}, "column 'size' is one that the model looks at"),
         ({}, {"subgroup": "ward"}, "no column 'ward', named as subgroup"),
+        ({}, {"subgroup": "id"}, "has 80 values, more than 20"),
         ({"size": None}, {}, "no column 'size', which the model needs"),
         ({"reader_1": None, "reader_2": None}, {}, "name a column of their answers"),
     ],

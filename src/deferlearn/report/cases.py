@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from deferlearn.assistance._input import MAX_SUBGROUPS
 from deferlearn.tabular.cases import Cases, select_cases
 from deferlearn.tabular.cells import label_text, with_points
 from deferlearn.tabular.errors import TableError
@@ -152,6 +153,11 @@ def select_report_cases(
             raise TableError(f"there is no column {subgroup!r}, named as subgroup")
         texts = label_text(table.column(subgroup)).to_pylist()
         values = ["(missing)" if texts[row] is None else str(texts[row]) for row in labelled]
+        if len(set(values)) > MAX_SUBGROUPS:
+            raise TableError(
+                f"column {subgroup!r}, named as subgroup, has {len(set(values))} values, more than "
+                f"{MAX_SUBGROUPS}: few cases would have the same one"
+            )
     return ReportCases(replace(cases, features=features), names, subgroup, values)
 
 

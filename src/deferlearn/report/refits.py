@@ -180,7 +180,8 @@ def verdict(
     A subgroup is the name of a column and its values; the team must drop a column that is no feature.
     """
     frame = as_frame(cases)
-    if subgroup is not None:
+    # A feature stays as it is: words for gaps would be no numbers.
+    if subgroup is not None and subgroup[0] not in frame:
         frame[subgroup[0]] = list(subgroup[1])
     return assistance_report(
         team,
