@@ -319,7 +319,8 @@ class AdvantageTriage(Triage):
         own = model.predict(samples.X, machine.decision_function(samples.X))
         threshold = threshold_from_folds(ranks, own, self.deferral_rate_, len(folds), seed)
         if threshold.value < 0 and not self.whole_budget:
-            self.deferral_rate_ = float(np.mean(scores > 0))
+            # Models of folds that differ a lot may together expect more gains than the final one.
+            self.deferral_rate_ = min(float(np.mean(scores > 0)), self.deferral_rate_)
             threshold = Threshold(0.0, 0.0, 0.0, seed)
         self._threshold = threshold
         self.deferral_threshold_ = self._threshold.value

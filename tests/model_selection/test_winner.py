@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from joblib import parallel_config
 from sklearn.base import BaseEstimator, clone
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import StratifiedKFold
 
@@ -19,6 +19,7 @@ from deferlearn.policy import DeferralPolicy
 from tuned import HUMAN, LOSS, NEW, NEW_HUMAN, SEED, SPLITS, N, X, Y, tuned
 
 FOREST = DeferralPolicy(RandomForestClassifier(50, min_samples_leaf=5), features="both")
+FEW_TREES = RandomForestRegressor(5, min_samples_leaf=5)
 BY_HAND = {
     "uncertainty": UncertaintyTriage(),
     "advantage": AdvantageTriage(),
@@ -95,13 +96,19 @@ def test_kernel_of_the_winner_is_that_of_all_samples():
     assert_same_team(clf, team.fit(X, Y, human_labels=HUMAN))
 
 
-@pytest.mark.parametrize("policy", ["uncertainty", "advantage", "advantage_by_region", "margin"])
+@pytest.mark.parametrize(
+    "policy",
+    ["uncertainty", "advantage", AdvantageTriage(human_error=FEW_TREES), AssistedSVC(delta=0.4)],
+    ids=["uncertainty", "advantage", "by region", "margin"],
+)
 def test_precomputed_kernels_are_cut_on_both_sides(policy):
     options = {"policies": [policy], "alphas": [0.1], "budget": 0.2}
     K = rbf_kernel(X, gamma=0.3)
     clf = tuned(kernels=["precomputed"], **options).fit(K, Y, human_labels=HUMAN)
     K_new = rbf_kernel(NEW, X, gamma=0.3)
-    if policy == "advantage_by_region":  # its forest sees the rows of the kernel: other features
+    if isinstance(
+        policy, AdvantageTriage
+    ):  # its forest sees the rows of the kernel: other features
         assert clf.defer(K_new).shape == (200,)
         return
     kernel = {"kernel": "rbf", "gamma": 0.3}
@@ -127,7 +134,7 @@ def test_own_kernel_functions():
 @pytest.mark.parametrize("make", [sp.csr_matrix, sp.csr_array, sp.coo_array])
 def test_sparse_cases(make):
     small_forest = DeferralPolicy(RandomForestClassifier(5), features="both")
-    policies = ["uncertainty", "advantage", "advantage_by_region", small_forest]
+    policies = ["uncertainty", "advantage", AdvantageTriage(human_error=FEW_TREES), small_forest]
     rounded = np.round(X) * (np.abs(X) > 0.5)
     options = {"policies": policies, "alphas": [0.1], "n_refined": 1}
     clf = tuned(**options).fit(make(rounded), Y, human_labels=HUMAN)
