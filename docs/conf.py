@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-import warnings
 from pathlib import Path
 
-# The folds of the examples run in this process: children would not know the backend below.
+# Before matplotlib is imported: pictures go to files, also where there is a screen.
 os.environ.setdefault("MPLBACKEND", "agg")
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
@@ -85,9 +84,6 @@ html_theme_options = {
 # Pages without pages under them have nothing to show at their left.
 html_sidebars = {page: [] for page in ("index", "start", "method", "engine", "others")}
 html_show_sourcelink = False
-
-# What the examples warn of is part of their text, or does not happen: they are tested like all code.
-warnings.filterwarnings("ignore", category=DeprecationWarning)
 
 
 def setup(app):
