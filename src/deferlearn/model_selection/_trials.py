@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -126,7 +127,10 @@ class Trials:
         n = len(self.labels)
         margin, score, rates = np.empty(n), np.empty(n), np.empty(n)
         for fold, (own_margin, own_score, rate) in zip(self.folds, parts, strict=True):
-            margin[fold], score[fold], rates[fold] = own_margin, own_score, rate
+            # Policies of folds differ in scale: what can be compared is the place in the fold.
+            place = rankdata(own_score) / len(fold)
+            margin[fold], rates[fold] = own_margin, rate
+            score[fold] = np.where(np.isinf(own_score), own_score, place)
         return margin, score, float(rates.mean())
 
     def costs(self, trial: Trial) -> Array:
