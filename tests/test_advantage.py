@@ -161,7 +161,7 @@ def noisy(n, seed, noise=0.9):
     return X, np.where(X[:, 0] + noise * rng.normal(size=n) > 0, 1, -1)
 
 
-def rates_on_new_data(human_error, repeats=30, n=100, noise=0.9, **options):
+def rates_on_new_data(human_error, repeats=20, n=100, noise=0.9, **options):
     """Rates of `defer` on new data, and those promised, over many training sets."""
     rates, promised = [], []
     for seed in range(repeats):

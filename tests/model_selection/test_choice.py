@@ -181,9 +181,10 @@ def test_the_same_case_many_times_is_no_better_known_if_the_copies_are_a_group()
         clf.fit(X[rows], Y[rows], human_labels=HUMAN[rows], groups=groups)
         return clf.best_params_["policy"], clf.best_score_
 
-    once = [choice(t, np.arange(len(Y)), splits, None)[0] for t in np.arange(0.25, 6, 0.25)]
-    grouped = [choice(t, copies, many, copies)[0] for t in np.arange(0.25, 6, 0.25)]
-    torn = [choice(t, copies, many, None)[0] for t in np.arange(0.25, 6, 0.25)]
+    widths = np.arange(0.5, 6, 1.0)
+    once = [choice(t, np.arange(len(Y)), splits, None)[0] for t in widths]
+    grouped = [choice(t, copies, many, copies)[0] for t in widths]
+    torn = [choice(t, copies, many, None)[0] for t in widths]
     assert once == grouped
     assert set(once) == set(policies)
     assert torn != once

@@ -47,7 +47,12 @@ def assert_same_team(clf, other, new=NEW, human=NEW_HUMAN):
     assert clf.score_assisted(new, human, human) == other.score_assisted(new, human, human)
 
 
-@pytest.mark.parametrize("policy", DEFAULT_POLICIES)
+SLOW = {"advantage_forest": pytest.mark.slow}
+
+
+@pytest.mark.parametrize(
+    "policy", [pytest.param(name, marks=SLOW.get(name, ())) for name in DEFAULT_POLICIES]
+)
 def test_winner_equals_the_same_estimator_fitted_alone(policy):
     clf = tuned(policies=[policy], alphas=[0.1], deferral_cost=0.05, class_weight={1: 1.5})
     clf.fit(X, Y, human_labels=HUMAN)
