@@ -161,13 +161,13 @@ def noisy(n, seed, noise=0.9):
     return X, np.where(X[:, 0] + noise * rng.normal(size=n) > 0, 1, -1)
 
 
-def rates_on_new_data(human_error, repeats=20, n=100, noise=0.9, **options):
+def rates_on_new_data(share_wrong, repeats=20, n=100, noise=0.9, **options):
     """Rates of `defer` on new data, and those promised, over many training sets."""
     rates, promised = [], []
     for seed in range(repeats):
         X, y = noisy(n, seed, noise)
-        wrong = np.random.RandomState(seed).rand(n) < human_error
-        human = {"human_labels": np.where(wrong, -y, y)} if human_error else {}
+        wrong = np.random.RandomState(seed).rand(n) < share_wrong
+        human = {"human_labels": np.where(wrong, -y, y)} if share_wrong else {}
         clf = AdvantageTriage(alpha=0.1, random_state=seed, **options).fit(X, y, **human)
         rates.append(clf.defer(noisy(1000, 10_000 + seed, noise)[0]).mean())
         promised.append(clf.deferral_rate_)
@@ -218,7 +218,7 @@ def test_rate_is_the_budget_for_every_model_of_errors(n, error):
     models = {"human_error": error, "machine_error": "margin" if error == "class" else error}
     rates, _ = rates_on_new_data(0.2, 60, n, budget=0.3, whole_budget=True, **models)
     assert abs(rates.mean() - 0.3) < 0.03
-    assert rates.std() < 0.11
+    assert rates.std() < {60: 0.1, 200: 0.07}[n]
 
 
 def test_batches_get_what_gains_most_up_to_the_budget():

@@ -64,6 +64,7 @@ BAD = [
     ({"kernels": [{"kernel": "rbf", "gamma": -1.0}]}, r"gamma=-1\.0"),
     ({"kernels": [{"kernel": "poly", "degree": "two"}]}, "degree='two'"),
     ({"kernels": [{"kernel": "poly", "coef0": None}]}, "coef0=None"),
+    ({"kernels": ["precomputed", "linear"]}, "kernels=.*cannot be mixed"),
     ({"scoring": "accuracy"}, "scoring='accuracy'.*'error', 'f1'"),
     ({"scoring": 3}, "scoring=3"),
     ({"scoring": lambda y_true, y_pred: np.nan}, "scoring=<function.*gives nan for a fold of 24"),

@@ -192,23 +192,25 @@ def test_verbose_prints_a_line_a_candidate(capsys):
 
 
 class FirstFeature(BaseEstimator):
-    """A team with the public methods alone. It defers the largest x; without row 0, nobody."""
+    """A team with the public methods alone. It defers the largest x; without row 0, another share."""
 
-    def __init__(self, budget=0.2, shift=0.0):
+    def __init__(self, budget=0.2, shift=0.0, other_rate=0.0):
         self.budget = budget
         self.shift = shift
+        self.other_rate = other_rate
 
     def fit(self, X, y, human_labels=None):
-        self.deferral_rate_ = self.budget if (X == ROW_0).all(axis=1).any() else 0.0
+        knows = (X == ROW_0).all(axis=1).any()
+        self.deferral_rate_ = self.budget if knows else self.other_rate
         self.deferral_threshold_ = float(np.quantile(X[:, 0], 1 - self.deferral_rate_))
-        self.classes_ = np.unique(y)
         return self
 
     def decision_function(self, X):
         return X[:, 0] - self.shift
 
     def deferral_score(self, X):
-        return X[:, 0] + 100.0 * (self.deferral_rate_ == 0.0)
+        # Of the other share the scores say the opposite of what is to be done.
+        return X[:, 0] + {0.0: 50.0, 1.0: -50.0}.get(self.deferral_rate_, 0.0)
 
     def defer(self, X):
         return X[:, 0] > self.deferral_threshold_
@@ -237,17 +239,19 @@ def test_a_team_with_public_methods_alone():
     )
 
 
-def test_a_fold_whose_team_defers_nobody_takes_no_place_from_the_others():
-    """Its scores are larger than all others, but they mean nothing."""
-    clf = tuned(policies=[FirstFeature()], alphas=[1.0]).fit(X, Y, human_labels=HUMAN)
+@pytest.mark.parametrize("other_rate", [0.0, 1.0])
+def test_a_fold_whose_team_defers_nobody_or_everybody_does_so(other_rate):
+    """The scores of such a team mean nothing, and must not compete with those of other folds."""
+    team = FirstFeature(other_rate=other_rate)
+    clf = tuned(policies=[team], alphas=[1.0]).fit(X, Y, human_labels=HUMAN)
+    odd = next(test for _, test in SPLITS if 0 in test)
+    others = np.setdiff1d(np.arange(N), odd)
     deferred = np.zeros(N, dtype=bool)
-    silent = next(test for _, test in SPLITS if 0 in test)
-    count = int(0.25 * (N - len(silent)))
-    others = np.setdiff1d(np.arange(N), silent)
-    deferred[others[np.argsort(-X[others, 0])[:count]]] = True
+    deferred[odd] = other_rate == 1.0
+    deferred[others[np.argsort(-X[others, 0])[: int(0.25 * len(others))]]] = True
     answers = np.where(deferred, HUMAN, np.where(X[:, 0] > 0, 1, -1))
     assert clf.best_score_ == pytest.approx(-np.mean(answers != Y))
-    assert clf.cv_results_["deferral_rate"][0] == pytest.approx(count / N)
+    assert clf.cv_results_["deferral_rate"][0] == pytest.approx(deferred.mean())
 
 
 def test_parameters_of_a_given_team_are_kept_but_for_the_shared_ones():
