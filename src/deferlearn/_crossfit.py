@@ -57,6 +57,12 @@ def fold_rows(cv: Any, samples: Samples, seed: int) -> list[Index]:
         return [np.sort(dealt[i::k]) for i in range(k)]
     splitter = check_cv(cv, samples.y, classifier=True)
     folds = [np.asarray(test) for _, test in splitter.split(samples.X, samples.y)]
+    check_partition(folds, n, cv)
+    return folds
+
+
+def check_partition(folds: list[Index], n: int, cv: Any) -> None:
+    """Refuse folds that do not hold out every one of n rows exactly once."""
     counts = np.bincount(np.concatenate(folds), minlength=n)
     if (counts != 1).any():
         row = int(np.flatnonzero(counts != 1)[0])
@@ -64,7 +70,11 @@ def fold_rows(cv: Any, samples: Samples, seed: int) -> list[Index]:
             f"cv={cv!r} must hold out every row exactly once, but holds out row {row} "
             f"{int(counts[row])} times."
         )
-    return folds
+
+
+def rest_of(fold: Index, n: int) -> Index:
+    """The rows outside a fold, in their order."""
+    return np.setdiff1d(np.arange(n), fold)
 
 
 def fit_in_sample(
@@ -98,7 +108,7 @@ def fit_cross(
     samples as in the paper: the held-out margins that it is judged by must not have had a say.
     """
     n = len(samples.y)
-    rest = [np.setdiff1d(np.arange(n), fold) for fold in folds]
+    rest = [rest_of(fold, n) for fold in folds]
     trained = Parallel(n_jobs=n_jobs)(
         delayed(_train)(samples.part(rows), selector, round(budget * len(rows) / n))
         for rows in rest
@@ -145,7 +155,7 @@ def _rank_fold(
     doubt about that would speak of the wrong end of the margins, so it is taken as it is.
     """
     fold = folds[k]
-    rows = np.setdiff1d(np.arange(len(samples.y)), fold)
+    rows = rest_of(fold, len(samples.y))
     if not policy.ranks_by_margin:
         policy = clone(policy).fit(samples.X[rows], margin[rows], chosen, seed)
     own = machine.decision_function(_against(samples, rows, rows))

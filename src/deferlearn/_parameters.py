@@ -37,6 +37,11 @@ def count_of(budget: Any, n: int, what: str = "samples") -> int:
     return int(np.floor(float(budget) * n + ROUNDING))
 
 
+def share_of(budget: Any, n: int) -> float:
+    """The share of n that a checked budget stands for."""
+    return int(budget) / n if isinstance(budget, Integral) else float(budget)
+
+
 def check_parameters(estimator: Any) -> None:
     """Refuse parameters of the wrong type or range, whether or not this fit will use them.
 

@@ -15,7 +15,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from deferlearn._answers import losses_of
 from deferlearn._checks import check_flag
-from deferlearn._crossfit import Samples, fold_rows
+from deferlearn._crossfit import Samples, fold_rows, rest_of
 from deferlearn._machine import Machine
 from deferlearn._parameters import check_cost, count_of
 from deferlearn._team import Bools
@@ -141,7 +141,7 @@ def held_out_margins(
 
 
 def _margins_of(samples: Samples, fold: Index) -> tuple[Array, Array]:
-    rows = np.setdiff1d(np.arange(len(samples.y)), fold)
+    rows = rest_of(fold, len(samples.y))
     part, X = samples.part(rows), samples.X[fold]
     decide = solve(part).decision_function
     return decide(X[:, rows] if samples.settings.precomputed else X), decide(part.X)
@@ -159,7 +159,7 @@ def held_out_advantage(
     wrong = machine_cost(samples, margin)
     out, ranks = np.empty(len(margin)), np.empty(len(margin))
     for k, fold in enumerate(folds):
-        rows = np.setdiff1d(np.arange(len(margin)), fold)
+        rows = rest_of(fold, len(margin))
         part = AdvantageModel(model.machine_error, model.human_error)
         part.fit(samples.X[rows], margin[rows], wrong[rows], samples.loss[rows], seed)
         out[fold] = part.predict(samples.X[fold], margin[fold])

@@ -15,7 +15,7 @@ from deferlearn._answers import binary_labels, losses_of, warn_if_reordered
 from deferlearn._crossfit import Samples, fit_cross, fit_in_sample, fold_rows
 from deferlearn._machine import Machine, machine_of, settings_of
 from deferlearn._packing import pack, unpack
-from deferlearn._parameters import check_parameters, count_of, prices_of
+from deferlearn._parameters import check_parameters, count_of, prices_of, share_of
 from deferlearn._select import Selector
 from deferlearn._team import MachineMixin, TeamMixin
 from deferlearn._threshold import Threshold, threshold_at, threshold_from_folds
@@ -418,9 +418,7 @@ class AssistedSVC(MachineMixin, TeamMixin, ClassifierMixin, BaseEstimator):
         return self.policy_.deferral_score(X, margin)
 
     def _own_budget(self) -> float:
-        if isinstance(self.budget, int | np.integer):
-            return float(self.budget / len(self.deferred_))
-        return float(self.budget)
+        return share_of(self.budget, len(self.deferred_))
 
     # -- the certificate, and how a model is stored --------------------------------------------
 

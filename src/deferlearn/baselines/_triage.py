@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,9 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from deferlearn._crossfit import Samples, fold_rows
+from deferlearn._crossfit import Samples, fold_rows, rest_of
 from deferlearn._machine import Machine
-from deferlearn._parameters import check_folds, count_of
+from deferlearn._parameters import check_folds, count_of, share_of
 from deferlearn._threshold import ranks_among, threshold_at, threshold_from_folds
 from deferlearn.baselines._base import Array, Human, MachineBaseline, solve
 
@@ -65,9 +64,7 @@ class Triage(MachineBaseline):
         return ranks
 
     def _own_budget(self) -> float:
-        if isinstance(self.budget, Integral):
-            return int(self.budget) / self.n_samples_fit_
-        return float(self.budget)
+        return share_of(self.budget, self.n_samples_fit_)
 
     def _rank(self, X: Any) -> Array:
         return self._rank_by(self._ranker, X, self._machine.decision_function(X))
@@ -88,7 +85,7 @@ def _rank_fold(
     triage: Triage, samples: Samples, answers: Array | None, folds: list[Index], k: int, seed: int
 ) -> Array:
     fold = folds[k]
-    rows = np.setdiff1d(np.arange(len(samples.y)), fold)
+    rows = rest_of(fold, len(samples.y))
     part = samples.part(rows)
     machine = solve(part)
     # Features of a precomputed kernel: the machine of a part knows that part, a ranker sees all columns.

@@ -36,6 +36,23 @@ Decimal = Annotated[
     ),
 ]
 Encoding = Annotated[str, typer.Option(help="Encoding of CSV files.", rich_help_panel=FILES)]
+LongTable = Annotated[
+    Path | None,
+    typer.Option(
+        help="Long table of answers, one row an answer.",
+        show_default=False,
+        rich_help_panel=ANSWERS,
+    ),
+]
+CaseColumn = Annotated[
+    str, typer.Option(help="Column of that table that names the case.", rich_help_panel=ANSWERS)
+]
+ReaderColumn = Annotated[
+    str, typer.Option(help="Column of that table that names the reader.", rich_help_panel=ANSWERS)
+]
+AnswerColumn = Annotated[
+    str, typer.Option(help="Column of that table that holds the answer.", rich_help_panel=ANSWERS)
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 

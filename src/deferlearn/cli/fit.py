@@ -15,10 +15,14 @@ from deferlearn.cli._tables import (
     ANSWERS,
     COLUMNS,
     MAX_SEED,
+    AnswerColumn,
     AsJson,
+    CaseColumn,
     Decimal,
     Delimiter,
     Encoding,
+    LongTable,
+    ReaderColumn,
     check_paths,
     facts,
     grid,
@@ -61,25 +65,10 @@ def fit(
             rich_help_panel=ANSWERS,
         ),
     ] = None,
-    answers: Annotated[
-        Path | None,
-        typer.Option(
-            help="Long table of answers, one row an answer.",
-            show_default=False,
-            rich_help_panel=ANSWERS,
-        ),
-    ] = None,
-    case: Annotated[
-        str, typer.Option(help="Column of that table that names the case.", rich_help_panel=ANSWERS)
-    ] = "case",
-    reader: Annotated[
-        str,
-        typer.Option(help="Column of that table that names the reader.", rich_help_panel=ANSWERS),
-    ] = "reader",
-    answer: Annotated[
-        str,
-        typer.Option(help="Column of that table that holds the answer.", rich_help_panel=ANSWERS),
-    ] = "answer",
+    answers: LongTable = None,
+    case: CaseColumn = "case",
+    reader: ReaderColumn = "reader",
+    answer: AnswerColumn = "answer",
     label_studio: Annotated[
         Path | None,
         typer.Option(

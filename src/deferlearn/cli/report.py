@@ -20,10 +20,14 @@ from deferlearn.cli._tables import (
     ANSWERS,
     COLUMNS,
     MAX_SEED,
+    AnswerColumn,
     AsJson,
+    CaseColumn,
     Decimal,
     Delimiter,
     Encoding,
+    LongTable,
+    ReaderColumn,
     check_paths,
     facts,
     grid,
@@ -69,25 +73,10 @@ def report(
             rich_help_panel=ANSWERS,
         ),
     ] = None,
-    answers: Annotated[
-        Path | None,
-        typer.Option(
-            help="Long table of answers, one row an answer.",
-            show_default=False,
-            rich_help_panel=ANSWERS,
-        ),
-    ] = None,
-    case: Annotated[
-        str, typer.Option(help="Column of that table that names the case.", rich_help_panel=ANSWERS)
-    ] = "case",
-    reader: Annotated[
-        str,
-        typer.Option(help="Column of that table that names the reader.", rich_help_panel=ANSWERS),
-    ] = "reader",
-    answer: Annotated[
-        str,
-        typer.Option(help="Column of that table that holds the answer.", rich_help_panel=ANSWERS),
-    ] = "answer",
+    answers: LongTable = None,
+    case: CaseColumn = "case",
+    reader: ReaderColumn = "reader",
+    answer: AnswerColumn = "answer",
     identifier: Annotated[
         str | None,
         typer.Option(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 
 from deferlearn._checks import plain
+from deferlearn._crossfit import check_partition, rest_of
 from deferlearn.humans._answers import find_missing
 
 Index = NDArray[np.int64]
@@ -31,13 +32,7 @@ def folds_of(cv: Any, X: Any, y: NDArray[Any], groups: Any, seed: int) -> list[I
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
         folds = [np.asarray(test) for _, test in splitter.split(X, y, groups)]
-    counts = np.bincount(np.concatenate(folds), minlength=len(y))
-    if (counts != 1).any():
-        row = int(np.flatnonzero(counts != 1)[0])
-        raise ValueError(
-            f"cv={cv!r} must hold out every row exactly once, but holds out row {row} "
-            f"{int(counts[row])} times."
-        )
+    check_partition(folds, len(y), cv)
     folds = [fold for fold in folds if len(fold)]
     if len(folds) < 2:
         raise ValueError(f"cv={cv!r} holds out all rows at once, which leaves none to learn from.")
@@ -63,4 +58,4 @@ def _check_groups(groups: NDArray[Any], n: int) -> None:
 
 def splits_of(folds: list[Index], n: int) -> list[tuple[Index, Index]]:
     """The folds as scikit-learn takes them: (train, test) for each."""
-    return [(np.setdiff1d(np.arange(n), fold), fold) for fold in folds]
+    return [(rest_of(fold, n), fold) for fold in folds]

@@ -12,7 +12,7 @@ from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
-from deferlearn._crossfit import Samples
+from deferlearn._crossfit import Samples, rest_of
 from deferlearn._machine import MachineSettings
 from deferlearn._parameters import count_of
 from deferlearn._threshold import first_of
@@ -152,7 +152,7 @@ def _fit_and_ask(
     fold: Index,
     settings: MachineSettings,
 ) -> tuple[Array, Array, float]:
-    rows = np.setdiff1d(np.arange(len(labels)), fold)
+    rows = rest_of(fold, len(labels))
     train, held_out = X[rows], X[fold]
     if settings.precomputed:
         train, held_out = train[:, rows], held_out[:, rows]

@@ -18,7 +18,14 @@ from deferlearn._answers import binary_labels, warn_if_reordered
 from deferlearn._checks import plain
 from deferlearn._crossfit import Samples
 from deferlearn._machine import MachineSettings
-from deferlearn._parameters import check_cost, check_folds, count_of, is_whole, prices_of
+from deferlearn._parameters import (
+    check_cost,
+    check_folds,
+    count_of,
+    is_whole,
+    prices_of,
+    share_of,
+)
 from deferlearn._team import TeamMixin
 from deferlearn.advantage import answer_losses, costs_of
 from deferlearn.humans import majority_labels
@@ -263,8 +270,7 @@ class AssistedSVCCV(TeamMixin, ClassifierMixin, BaseEstimator):
     def _choose_and_fit(self, trials: Trials, grid: list[MachineSettings]) -> AssistedSVCCV:
         """Try the candidates, and fit the winner on all samples, with the same folds."""
         n = len(trials.labels)
-        whole = isinstance(self.budget, Integral)
-        settings, team = self._search(trials, grid, self.budget / n if whole else self.budget)
+        settings, team = self._search(trials, grid, share_of(self.budget, n))
         ready = equip(
             team,
             settings,
