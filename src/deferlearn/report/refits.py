@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from deferlearn.assistance._trial import FOLDS, REPEATS
 from deferlearn.baselines import UncertaintyTriage
 from deferlearn.curves import AutomationCurve, automation_curve
 from deferlearn.report.cases import ReportCases
+from deferlearn.report.forests import with_memory
 from deferlearn.svc import AssistedSVC
 from deferlearn.tabular.cases import Cases
 from deferlearn.tabular.columns import CATEGORY, NUMBER
@@ -183,8 +184,8 @@ def verdict(
     # A feature stays as it is: words for gaps would be no numbers.
     if subgroup is not None and subgroup[0] not in frame:
         frame[subgroup[0]] = list(subgroup[1])
-    return assistance_report(
-        team,
+    found = assistance_report(
+        with_memory(team),
         frame,
         cases.truth,
         _answers(cases),
@@ -196,6 +197,8 @@ def verdict(
         n_jobs=n_jobs,
         random_state=seed,
     )
+    # How its forests are kept in mind is no setting of the team.
+    return replace(found, settings=found.settings | {"estimator": repr(team)})
 
 
 def curves(
@@ -218,7 +221,7 @@ def curves(
         for train, test in splitter.split(cases.truth, cases.truth, cases.groups)
     ]
     measured: dict[str, AutomationCurve] = automation_curve(
-        teams,
+        {name: with_memory(team) for name, team in teams.items()},
         as_frame(cases),
         cases.truth,
         human_labels=_answers(cases),
