@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 from scipy.stats import rankdata
+from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import f1_score, recall_score
@@ -176,11 +177,15 @@ SMALL_FOREST = DeferralPolicy(RandomForestClassifier(10), features="both")
     ids=["margin", "margin with prices", "small forest", "forest", "predicted error"],
 )
 def test_slower_policies_equal_teams_fitted_by_hand(policy, by_hand, human, options):
-    """The teams themselves on each fold; of their places in the folds the top is deferred."""
+    """The teams themselves on each fold; of their places in the folds the top is deferred.
+
+    A forest of the features and the margin learns from margins that are held out, as `fit` has it.
+    """
     told, errors = HUMANS[human]
     clf = tuned(policies=["uncertainty", policy], n_refined=1, **options).fit(X, Y, **told)
     (alpha,) = [p["alpha"] for p in clf.cv_results_["params"] if p["policy"] == policy]
     margin, score, rates = np.empty(len(Y)), np.empty(len(Y)), np.empty(len(Y))
+    chosen = []
     for train, test in SPLITS:
         own = {name: values[train] for name, values in told.items()}
         settings = {"budget": 0.25, "alpha": alpha, "cv": None, "random_state": SEED, **options}
@@ -188,6 +193,13 @@ def test_slower_policies_equal_teams_fitted_by_hand(policy, by_hand, human, opti
         margin[test] = team.decision_function(X[test])
         score[test] = rankdata(team.deferral_score(X[test])) / len(test)
         rates[test] = team.deferral_rate_
+        chosen.append(getattr(team, "deferred_", None))
+    if getattr(getattr(by_hand, "policy", None), "features", None) == "both":
+        seen = np.column_stack([X, np.abs(margin)])
+        for (train, test), target in zip(SPLITS, chosen, strict=True):
+            forest = clone(by_hand.policy.estimator).set_params(random_state=SEED)
+            share = forest.fit(seen[train], target).predict_proba(seen[test])[:, 1]
+            score[test] = rankdata(share) / len(test)
     deferred = top(score, int(rates.mean() * len(Y) + 1e-9))
     prices = prices_of(options.get("class_weight"))
     human_cost = prices * errors + options.get("deferral_cost", 0.0) / 2

@@ -19,6 +19,8 @@ from deferlearn._threshold import first_of
 from deferlearn.advantage import AdvantageTriage, held_out_advantage, held_out_margins, machine_cost
 from deferlearn.baselines import FullAutomation, PredictedErrorTriage, UncertaintyTriage
 from deferlearn.model_selection._teams import equip
+from deferlearn.policy import resolve_policy
+from deferlearn.svc import AssistedSVC
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -107,6 +109,8 @@ class Trials:
                     team._model(), samples, margin, own, self.folds, self.seed
                 )
             return margin, self._ranked[key], budget
+        if isinstance(team, AssistedSVC):
+            return self._rank_by_policy(team, settings, budget)
         # A team that is trained for a budget ranks differently for another one.
         fixed = isinstance(team, PredictedErrorTriage)
         key = (id(settings), _name_of(team), None if fixed else budget)
@@ -115,23 +119,68 @@ class Trials:
         margin, score, rate = self._ranked[key]
         return margin, score, budget if fixed else rate
 
+    def _rank_by_policy(
+        self, team: AssistedSVC, settings: MachineSettings, budget: float
+    ) -> tuple[Array, Array, float]:
+        """Selections without each fold, which teams that differ in their policy share.
+
+        As in `AssistedSVC.fit`, a policy that sees more than the margin learns from held-out ones.
+        """
+        plain_team = clone(team).set_params(policy="margin")
+        key = (id(settings), _name_of(plain_team), budget)
+        if key not in self._ranked:
+            self._ranked[key] = self._without_each_fold(plain_team, settings, budget)
+        parts: list[_Part] = self._ranked[key]
+        margin = self._join([part.margin for part in parts])
+        scores = []
+        for fold, part in zip(self.folds, parts, strict=True):
+            rows = rest_of(fold, len(margin))
+            train, held_out = self._features(settings, rows, fold)
+            policy = resolve_policy(team.policy, sparse=hasattr(train, "tocsr"))
+            seen = part.own_margin if policy.features == "margin" else margin[rows]
+            policy.fit(train, seen, part.deferred, self.seed)
+            scores.append(_places(policy.deferral_score(held_out, part.margin), part.rate))
+        return margin, self._join(scores), self._mean_rate(parts)
+
     def _rank_by_fitting(
         self, team: Any, settings: MachineSettings, budget: float
     ) -> tuple[Array, Array, float]:
         """Fit the team itself without each fold, and ask it about the fold."""
+        parts = self._without_each_fold(team, settings, budget)
+        margin = self._join([part.margin for part in parts])
+        score = self._join([_places(part.score, part.rate) for part in parts])
+        return margin, score, self._mean_rate(parts)
+
+    def _without_each_fold(
+        self, team: Any, settings: MachineSettings, budget: float
+    ) -> list[_Part]:
         ready = equip(team, settings, {**self.common, "budget": budget, "cv": None, "n_jobs": None})
-        parts = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fit_and_ask)(ready, self.samples.X, self.labels, self.human, fold, settings)
-            for fold in self.folds
+        parts: list[_Part] = Parallel(n_jobs=self.n_jobs)(
+            delayed(_fit_and_ask)(
+                ready, *self._features(settings, rows, fold), self.labels, self.human, rows
+            )
+            for rows, fold in ((rest_of(fold, len(self.labels)), fold) for fold in self.folds)
         )
-        n = len(self.labels)
-        margin, score, rates = np.empty(n), np.empty(n), np.empty(n)
-        for fold, (own_margin, own_score, rate) in zip(self.folds, parts, strict=True):
-            # Policies of folds differ in scale: what can be compared is the place in the fold.
-            place = rankdata(own_score) / len(fold)
-            margin[fold], rates[fold] = own_margin, rate
-            score[fold] = np.where(np.isinf(own_score), own_score, place)
-        return margin, score, float(rates.mean())
+        return parts
+
+    def _features(self, settings: MachineSettings, rows: Index, fold: Index) -> tuple[Any, Any]:
+        """Features of a part's own samples and of its fold; of a Gram matrix the former's columns."""
+        X = self.samples.X
+        if settings.precomputed:
+            X = X[:, rows]
+        return X[rows], X[fold]
+
+    def _mean_rate(self, parts: list[_Part]) -> float:
+        return float(
+            np.average([part.rate for part in parts], weights=[len(f) for f in self.folds])
+        )
+
+    def _join(self, parts: list[Array]) -> Array:
+        """What was found fold by fold, in the order of the samples."""
+        out = np.empty(len(self.labels))
+        for fold, part in zip(self.folds, parts, strict=True):
+            out[fold] = part
+        return out
 
     def costs(self, trial: Trial) -> Array:
         """What the team's answer to each case costs."""
@@ -144,30 +193,42 @@ def _name_of(team: Any) -> tuple[type, str]:
     return type(team), str(team.get_params())
 
 
+@dataclass(frozen=True)
+class _Part:
+    """A team without one fold: margins and scores of the fold, and of its own samples who was deferred."""
+
+    margin: Array
+    score: Array
+    rate: float
+    own_margin: Array
+    deferred: Bools
+
+
+def _places(score: Array, rate: float) -> Array:
+    """Policies of folds differ in scale: what can be compared is the place in the fold."""
+    if rate in (0.0, 1.0):
+        # Nobody or everybody: these must not compete with the scores of the other folds.
+        return np.full(len(score), -np.inf if rate == 0.0 else np.inf)
+    return np.asarray(rankdata(score) / len(score))
+
+
 def _fit_and_ask(
-    team: Any,
-    X: Any,
-    labels: NDArray[Any],
-    human: dict[str, Any],
-    fold: Index,
-    settings: MachineSettings,
-) -> tuple[Array, Array, float]:
-    rows = rest_of(fold, len(labels))
-    train, held_out = X[rows], X[fold]
-    if settings.precomputed:
-        train, held_out = train[:, rows], held_out[:, rows]
+    team: Any, train: Any, held_out: Any, labels: NDArray[Any], human: dict[str, Any], rows: Index
+) -> _Part:
     if len(np.unique(labels[rows])) < 2:
         # Where one class alone is left the machine answers with it, and there is nobody to defer.
         answer = 1.0 if labels[rows][0] == np.unique(labels)[-1] else -1.0
-        return np.full(len(fold), answer), np.full(len(fold), -np.inf), 0.0
+        n, nobody = held_out.shape[0], np.zeros(len(rows), dtype=bool)
+        return _Part(np.full(n, answer), np.zeros(n), 0.0, np.full(len(rows), answer), nobody)
     part = {name: value[rows] for name, value in human.items()}
     with warnings.catch_warnings():
         # What a part of the samples lacks is no news; `fit` on all of them says what is wrong.
         warnings.simplefilter("ignore", UserWarning)
         team = clone(team).fit(train, labels[rows], **part)  # folds may share memory, as threads do
-    rate = float(team.deferral_rate_)
-    score = team.deferral_score(held_out)
-    if rate in (0.0, 1.0):
-        # Nobody or everybody: its scores must not compete with those of the other folds.
-        score = np.full(len(fold), -np.inf if rate == 0.0 else np.inf)
-    return team.decision_function(held_out), score, rate
+    return _Part(
+        team.decision_function(held_out),
+        team.deferral_score(held_out),
+        float(team.deferral_rate_),
+        team.decision_function(train),
+        getattr(team, "deferred_", np.zeros(len(rows), dtype=bool)),
+    )
