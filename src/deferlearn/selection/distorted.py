@@ -6,6 +6,7 @@ from itertools import repeat
 
 from numpy.typing import ArrayLike
 
+from deferlearn.selection.checkpoint import CheckpointFile
 from deferlearn.selection.greedy import (
     Callback,
     ClassFloor,
@@ -30,6 +31,7 @@ def distorted_greedy(
     min_kept_per_class: int = 0,
     callback: Callback | None = None,
     states: States | None = None,
+    checkpoint: CheckpointFile = None,
 ) -> SelectionResult:
     r"""Defer, in each of n rounds, the sample with the largest distorted score, if it is positive.
 
@@ -59,9 +61,15 @@ def distorted_greedy(
     min_kept_per_class : int, default=0
         So many samples of each class stay with the machine; needs ``objective.labels``.
     callback : callable, default=None
-        Gets each `Iteration` as it is done.
+        Gets each `Iteration` as it is done; those that a checkpoint brings back come first.
     states : States, default=None
         States shared with other runs from the same objective.
+    checkpoint : path-like, default=None
+        A file that keeps every round. However the run ends, the same call goes on after the last pick
+        and returns the same picks, gains, scores and value; a finished run's result comes back at once.
+        Only the counts of work (``n_exact``, ``n_screened``) may differ, since bounds are tighter when
+        much has been solved before; and so with ``tol > 0``, where bounds decide, may picks, with the
+        same certified slack. A file of another selection is refused. It is text, and holds no data.
 
     Returns
     -------
@@ -91,4 +99,5 @@ def distorted_greedy(
         tol=check_tol(tol),
         floor=floor,
         callback=callback,
+        checkpoint=checkpoint,
     )

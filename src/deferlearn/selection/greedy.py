@@ -11,10 +11,20 @@ from numpy.typing import ArrayLike
 from deferlearn._checks import plain
 from deferlearn._threads import one_blas_thread
 from deferlearn.objective.validation import as_reals
+from deferlearn.selection.checkpoint import (
+    CheckpointFile,
+    Record,
+    description,
+    iteration_of,
+    opened,
+)
 from deferlearn.selection.result import Iteration, SelectionInterrupted, SelectionResult
 from deferlearn.selection.states import Array, Index, Objective, States
 
 Callback = Callable[[Iteration], None]
+
+# By how much, relative to max(1, F(V)), the gain of a pick may differ from what a checkpoint recorded.
+AGREEMENT = 1e-6
 
 
 def omega(ratio: float, n: int, index: int) -> float:
@@ -33,71 +43,154 @@ def run(
     tol: float,
     floor: ClassFloor,
     callback: Callback | None,
+    checkpoint: CheckpointFile = None,
+    stream: str | None = None,
     **details: Any,
 ) -> SelectionResult:
-    """Go through the rounds, each a set of candidates (None: everybody), and defer the best of each."""
-    state, picked = states.root, list[int]()
-    iterations: list[Iteration] = []
+    """Go through the rounds, each a set of candidates (None: everybody), and defer the best of each.
 
-    def result(interrupted: bool = False) -> SelectionResult:
+    ``stream`` stands for the random stream that the rounds draw from, if they do.
+    """
+    with opened(checkpoint) as file:
+        record = Record()
+        if file is not None:
+            asked = {"algorithm": algorithm, "tol": tol, "min_kept_per_class": floor.least}
+            if stream is not None:
+                asked["random_state"] = stream
+            record = file.begin(description(states, loss, n, ratio, **asked, **details))
+        selection = _Run(states, loss, n, ratio, algorithm, tol, floor, details)
+        tell = callback or (lambda _: None)
+        if record.value is not None:
+            return selection.take_over(record, rounds, tell)
+        try:
+            with one_blas_thread():
+                for index, drawn in enumerate(rounds):
+                    tell(selection.round(index, drawn, record))
+        except KeyboardInterrupt:
+            kept_in = None if file is None else file.path
+            raise SelectionInterrupted(selection.result(interrupted=True), kept_in) from None
+        result = selection.result()
+        record.end(result.value)
+    return result
+
+
+class _Run:
+    """One selection under way."""
+
+    def __init__(
+        self,
+        states: States,
+        loss: Array,
+        n: int,
+        ratio: float,
+        algorithm: str,
+        tol: float,
+        floor: ClassFloor,
+        details: dict[str, Any],
+    ) -> None:
+        self.states, self.loss, self.n, self.ratio = states, loss, n, ratio
+        self.floor, self.tol = floor, tol
+        self._named = {"algorithm": algorithm, "tol": tol, **details}
+        self._state, self._picked = states.root, list[int]()
+        self._iterations: list[Iteration] = []
+        self._free = np.zeros(len(loss), dtype=bool)
+        self._free[states.candidates] = True
+
+    def round(self, index: int, drawn: Index | None, record: Record) -> Iteration:
+        """One round: as it was recorded, or by looking for the best candidate."""
+        candidates = self.states.candidates if drawn is None else drawn
+        candidates = self.floor.allowed(candidates[self._free[candidates]])
+        weight = omega(self.ratio, self.n, index)
+        again = index < len(record.rounds)
+        if again:
+            iteration = iteration_of(record.rounds[index], weight)
+            if iteration.picked >= 0 and iteration.picked not in candidates:
+                raise _misfit(record, f"sample {iteration.picked} was no candidate")
+        else:
+            iteration = self._look(index, weight, candidates)
+        self._iterations.append(iteration)
+        if iteration.picked >= 0:
+            before = self._state.value
+            self._defer(iteration.picked)
+            fell = before - self._state.value
+            if again and abs(fell - iteration.gain) > AGREEMENT * max(1.0, self.states.root.value):
+                raise _misfit(
+                    record,
+                    f"deferring sample {iteration.picked} gained {iteration.gain:g}, now {fell:g}",
+                )
+        if not again:
+            record.add(iteration)
+        return iteration
+
+    def _look(self, index: int, weight: float, candidates: Index) -> Iteration:
+        choice = self._state.best(candidates, weight, self.loss, self.tol)
+        return Iteration(
+            index=index,
+            omega=weight,
+            picked=choice.k,
+            score=choice.score,
+            gain=choice.gain,
+            n_candidates=len(candidates),
+            n_exact=choice.n_exact,
+            n_screened=len(candidates) - choice.n_exact,
+            slack=choice.slack,
+        )
+
+    def _defer(self, k: int) -> None:
+        # One assignment: an interrupt finds state and picks in agreement.
+        self._state, self._picked = (
+            self.states.after(self._state, frozenset(self._picked), k),
+            [*self._picked, k],
+        )
+        self._free[k] = False
+        self.floor.take(k)
+
+    def take_over(self, record: Record, rounds: Iterable[Any], tell: Callback) -> SelectionResult:
+        """The result of a run that was finished earlier."""
+        # Draws are made all the same: a generator that the caller owns moves on as it did then.
+        for index, (_, row) in enumerate(zip(rounds, record.rounds, strict=True)):
+            self._iterations.append(iteration_of(row, omega(self.ratio, self.n, index)))
+            tell(self._iterations[-1])
+        result = self.result(value=record.value)
+        self.states.pass_through(result.order)
+        result.n_states = self.states.n_states
+        return result
+
+    def result(self, interrupted: bool = False, value: float | None = None) -> SelectionResult:
+        """What has been picked so far, with the value if that is known already."""
+        iterations = list(self._iterations)
+        if value is None:
+            # A pick counts once its state has been reached: an interrupt may come before.
+            while sum(i.picked >= 0 for i in iterations) > len(self._picked):
+                iterations.pop()
         made = [i for i in iterations if i.picked >= 0]
         order = np.array([i.picked for i in made], dtype=np.int64)
+        initial = self.states.root.value
+        if value is None:
+            value = initial - self._state.value - float(self.loss[order].sum())
         return SelectionResult(
             order=order,
             gains=np.array([i.gain for i in made]),
             scores=np.array([i.score for i in made]),
             omegas=np.array([i.omega for i in made]),
-            value=states.root.value - state.value - float(loss[order].sum()),
-            initial_value=states.root.value,
-            n=n,
-            submodularity_ratio=ratio,
-            algorithm=algorithm,
+            value=value,
+            initial_value=initial,
+            n=self.n,
+            submodularity_ratio=self.ratio,
             iterations=iterations,
-            tol=tol,
-            min_kept_per_class=floor.least,
+            min_kept_per_class=self.floor.least,
             interrupted=interrupted,
-            n_states=states.n_states,
-            **details,
+            n_states=self.states.n_states,
+            **self._named,
         )
 
-    free = np.zeros(len(loss), dtype=bool)
-    free[states.candidates] = True
-    try:
-        with one_blas_thread():
-            for index, drawn in enumerate(rounds):
-                weight = omega(ratio, n, index)
-                candidates = states.candidates if drawn is None else drawn
-                candidates = floor.allowed(candidates[free[candidates]])
-                choice = state.best(candidates, weight, loss, tol)
-                iterations.append(
-                    Iteration(
-                        index=index,
-                        omega=weight,
-                        picked=choice.k,
-                        score=choice.score,
-                        gain=choice.gain,
-                        n_candidates=len(candidates),
-                        n_exact=choice.n_exact,
-                        n_screened=len(candidates) - choice.n_exact,
-                        slack=choice.slack,
-                    )
-                )
-                if choice.k >= 0:
-                    # One assignment: an interrupt finds state and picks in agreement.
-                    state, picked = (
-                        states.after(state, frozenset(picked), choice.k),
-                        [*picked, choice.k],
-                    )
-                    free[choice.k] = False
-                    floor.take(choice.k)
-                if callback is not None:
-                    callback(iterations[-1])
-    except KeyboardInterrupt:
-        # A pick counts once its state has been reached.
-        while sum(i.picked >= 0 for i in iterations) > len(picked):
-            iterations.pop()
-        raise SelectionInterrupted(result(interrupted=True)) from None
-    return result()
+
+def _misfit(record: Record, why: str) -> ValueError:
+    path = None if record.checkpoint is None else record.checkpoint.path
+    return ValueError(
+        f"checkpoint={path!r} does not fit this objective: {why}. Name another file, or delete this one "
+        "to start from the beginning."
+    )
 
 
 class ClassFloor:

@@ -109,11 +109,24 @@ class SelectionResult:
 
 
 class SelectionInterrupted(KeyboardInterrupt):
-    """The user stopped a selection; ``result`` holds the picks so far."""
+    """The user stopped a selection; ``result`` holds the picks so far.
 
-    def __init__(self, result: SelectionResult) -> None:
-        super().__init__(f"stopped after {len(result.order)} picks; see the exception's `result`")
-        self.result = result
+    Parameters
+    ----------
+    result : SelectionResult
+        The picks so far.
+    checkpoint : str, default=None
+        The file from which the same call goes on.
+    """
 
-    def __reduce__(self) -> tuple[type[SelectionInterrupted], tuple[SelectionResult]]:
-        return type(self), (self.result,)
+    def __init__(self, result: SelectionResult, checkpoint: str | None = None) -> None:
+        message = f"stopped after {len(result.order)} picks; see the exception's `result`"
+        if checkpoint is not None:
+            message += f". The same call goes on from here, with checkpoint={checkpoint!r}"
+        super().__init__(message)
+        self.result, self.checkpoint = result, checkpoint
+
+    def __reduce__(
+        self,
+    ) -> tuple[type[SelectionInterrupted], tuple[SelectionResult, str | None]]:
+        return type(self), (self.result, self.checkpoint)

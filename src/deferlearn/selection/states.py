@@ -183,6 +183,8 @@ class States:
         self.candidates = np.flatnonzero(objective.kept)
         self._unit = min(1.0, start.value)
         self._states: dict[frozenset[int], State] = {frozenset(): State(start, self._unit)}
+        # Sets whose states were not needed so far, each with the sample that completed it.
+        self._passed: dict[frozenset[int], int] = {}
         self.n_states = 1
 
     @property
@@ -203,16 +205,45 @@ class States:
     def after(self, state: State, picked: frozenset[int], k: int) -> State:
         """The state in which k is deferred besides ``picked``, the set of ``state``."""
         chosen = picked | {k}
+        if chosen in self._passed:
+            return self._reach(chosen)
         known = self._states.get(chosen)
         if known is not None:
             return known
+        self.n_states += 1
+        return self._make(state, chosen, k)
+
+    def _make(self, state: State, chosen: frozenset[int], k: int) -> State:
         objective = state.objective.copy() if self._keep else state.objective
         objective.remove(k)
         following = State(objective, self._unit)
-        self.n_states += 1
         if self._keep:
             self._states[chosen] = following
         return following
+
+    def pass_through(self, order: Index) -> None:
+        """Count the sets of a run that was finished earlier, without making their states."""
+        if not self._keep:
+            self.n_states += len(order)
+            return
+        chosen = frozenset[int]()
+        for k in order.tolist():
+            chosen |= {k}
+            if chosen not in self._states and chosen not in self._passed:
+                self._passed[chosen] = k
+                self.n_states += 1
+
+    def _reach(self, chosen: frozenset[int]) -> State:
+        """A state that was passed, made the way it was then: rounding depends on the way."""
+        way = list[int]()
+        while chosen not in self._states:
+            way.append(self._passed.pop(chosen))
+            chosen -= {way[-1]}
+        state = self._states[chosen]
+        for k in reversed(way):
+            chosen |= {k}
+            state = self._make(state, chosen, k)
+        return state
 
 
 def shared_states(objective: Objective, states: States | None) -> States:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from deferlearn.selection.checkpoint import CheckpointFile, digest_of_stream
 from deferlearn.selection.greedy import (
     Callback,
     ClassFloor,
@@ -47,6 +48,7 @@ def stochastic_distorted_greedy(
     random_state: Any = None,
     callback: Callback | None = None,
     states: States | None = None,
+    checkpoint: CheckpointFile = None,
 ) -> SelectionResult:
     r"""Distorted greedy over a fresh random sample of V in each round.
 
@@ -60,12 +62,13 @@ def stochastic_distorted_greedy(
 
     Parameters
     ----------
-    objective, human_loss, n, submodularity_ratio, tol, min_kept_per_class, callback, states
+    objective, human_loss, n, submodularity_ratio, tol, min_kept_per_class, callback, states, checkpoint
         As in `distorted_greedy`.
     epsilon : float in (0, 1), default=0.01
         Smaller means larger samples.
     random_state : int, RandomState or None, default=None
-        A seed makes the picks repeatable.
+        A seed makes the picks repeatable. A checkpoint needs one, or a RandomState that is in the same
+        state when the run is called again.
 
     Returns
     -------
@@ -85,6 +88,7 @@ def stochastic_distorted_greedy(
     epsilon = check_open_unit("epsilon", epsilon)
     floor = ClassFloor(objective, check_floor(min_kept_per_class))
     rng = check_random_state(random_state)
+    stream = digest_of_stream(random_state, rng, checkpoint)
     shared = shared_states(objective, states)
     ground = shared.candidates
 
@@ -103,5 +107,7 @@ def stochastic_distorted_greedy(
         tol=check_tol(tol),
         floor=floor,
         callback=callback,
+        checkpoint=checkpoint,
+        stream=stream,
         epsilon=epsilon,
     )

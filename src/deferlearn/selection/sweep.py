@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deferlearn._checks import plain
+from deferlearn.selection.checkpoint import CheckpointFile, opened
 from deferlearn.selection.distorted import distorted_greedy
 from deferlearn.selection.greedy import check_budget, check_loss, check_open_unit
 from deferlearn.selection.result import SelectionInterrupted, SelectionResult
@@ -40,6 +41,7 @@ def submodularity_sweep(
     lower_bound: float = 0.0,
     algorithm: Callable[..., SelectionResult] = distorted_greedy,
     states: States | None = None,
+    checkpoint: CheckpointFile = None,
     **options: Any,
 ) -> SelectionResult:
     """Run a greedy algorithm for a sequence of ratios and keep the best set.
@@ -59,6 +61,8 @@ def submodularity_sweep(
         A known lower bound of the ratio, which may shorten the sequence.
     algorithm : callable, default=distorted_greedy
         `distorted_greedy` or `stochastic_distorted_greedy`.
+    checkpoint : path-like, default=None
+        A file that keeps the rounds of all runs, as in `distorted_greedy`.
     **options
         Passed on to the algorithm.
 
@@ -88,15 +92,19 @@ def submodularity_sweep(
         raise ValueError(f"lower_bound={plain(lower_bound)!r} must be a number in [0, 1].")
     shared = states if states is not None else States(objective)
     runs: list[SelectionResult] = []
-    try:
-        for ratio in sweep_ratios(delta, lower_bound):
-            runs.append(algorithm(objective, human_loss, n, ratio, states=shared, **options))
-    except KeyboardInterrupt as stopped:
-        if isinstance(stopped, SelectionInterrupted):
-            runs.append(stopped.result)
-        if not runs:
-            raise
-        raise SelectionInterrupted(_best_of(runs, delta, shared, interrupted=True)) from None
+    with opened(checkpoint) as file:
+        if file is not None:
+            options["checkpoint"] = file
+        try:
+            for ratio in sweep_ratios(delta, lower_bound):
+                runs.append(algorithm(objective, human_loss, n, ratio, states=shared, **options))
+        except KeyboardInterrupt as stopped:
+            if isinstance(stopped, SelectionInterrupted):
+                runs.append(stopped.result)
+            if not runs:
+                raise
+            best = _best_of(runs, delta, shared, interrupted=True)
+            raise SelectionInterrupted(best, None if file is None else file.path) from None
     return _best_of(runs, delta, shared)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from deferlearn.selection.checkpoint import CheckpointFile, digest_of_stream
 from deferlearn.selection.greedy import (
     Callback,
     ClassFloor,
@@ -28,6 +29,7 @@ def unconstrained_distorted_greedy(
     random_state: Any = None,
     callback: Callback | None = None,
     states: States | None = None,
+    checkpoint: CheckpointFile = None,
 ) -> SelectionResult:
     r"""Ask in each of \|V\| rounds one random sample, and defer it if its distorted score is positive.
 
@@ -38,10 +40,11 @@ def unconstrained_distorted_greedy(
 
     Parameters
     ----------
-    objective, human_loss, submodularity_ratio, min_kept_per_class, callback, states
+    objective, human_loss, submodularity_ratio, min_kept_per_class, callback, states, checkpoint
         As in `distorted_greedy`.
     random_state : int, RandomState or None, default=None
-        A seed makes the picks repeatable.
+        A seed makes the picks repeatable. A checkpoint needs one, or a RandomState that is in the same
+        state when the run is called again.
 
     Returns
     -------
@@ -60,6 +63,7 @@ def unconstrained_distorted_greedy(
     loss = check_loss(objective, human_loss)
     floor = ClassFloor(objective, check_floor(min_kept_per_class))
     rng = check_random_state(random_state)
+    stream = digest_of_stream(random_state, rng, checkpoint)
     shared = shared_states(objective, states)
     ground = shared.candidates
     return run(
@@ -72,4 +76,6 @@ def unconstrained_distorted_greedy(
         tol=0.0,
         floor=floor,
         callback=callback,
+        checkpoint=checkpoint,
+        stream=stream,
     )
