@@ -125,6 +125,32 @@ def test_any_regressor_can_say_where_who_errs():
     assert set(np.round(machine * 9, 9)) <= set(range(10))
 
 
+@pytest.mark.parametrize("how", ["simple", "regressors"])
+def test_expected_errors_are_what_the_score_is_made_of(how):
+    """The score is the machine's expected error minus the human's, but for a hair between ties."""
+    models = {"machine_error": KNeighborsRegressor(9), "human_error": LinearRegression()}
+    clf = fitted(**(models if how == "regressors" else {}))
+    machine, human = clf.expected_errors(NEW)
+    margin = clf.decision_function(NEW)
+    np.testing.assert_allclose(clf.deferral_score(NEW), machine - human, atol=1e-5)
+    if how == "regressors":
+        np.testing.assert_allclose(human, LinearRegression().fit(X, HUMAN != Y).predict(NEW))
+        return
+    assert ((machine >= 0) & (machine <= 1)).all()
+    for side in (margin > 0, margin <= 0):
+        assert len(set(human[side])) == 1  # by the machine's answer alone
+        # Where the machine is surer it errs less, for each of its answers.
+        order = np.argsort(np.abs(margin[side]))
+        assert (np.diff(machine[side][order]) <= 0).all()
+
+
+def test_expected_errors_of_what_is_not_fitted_or_has_other_columns():
+    with pytest.raises(NotFittedError):
+        AdvantageTriage().expected_errors(NEW)
+    with pytest.raises(ValueError, match="features"):
+        fitted().expected_errors(NEW[:, :1])
+
+
 def test_the_machine_is_that_of_uncertainty_triage():
     clf, other = fitted(), UncertaintyTriage(alpha=0.1).fit(X, Y)
     np.testing.assert_array_equal(clf.decision_function(NEW), other.decision_function(NEW))

@@ -69,6 +69,12 @@ class AdvantageModel:
 
     def predict(self, X: Any, margin: Array) -> Array:
         """The advantage of asking the human about each case."""
+        machine, human = self.expected(X, margin)
+        sure = np.abs(margin)
+        return np.asarray(machine - human - self.hair_ * sure / (1.0 + sure), dtype=np.float64)
+
+    def expected(self, X: Any, margin: Array) -> tuple[Array, Array]:
+        """What the machine's answer and the human's are expected to cost."""
         positive = margin > 0
         if self.machine_ is None:
             machine = np.where(
@@ -82,8 +88,7 @@ class AdvantageModel:
             human = np.where(positive, self.rates_[1], self.rates_[0])
         else:
             human = self.human_.predict(X)
-        sure = np.abs(margin)
-        return np.asarray(machine - human - self.hair_ * sure / (1.0 + sure), dtype=np.float64)
+        return np.asarray(machine, dtype=np.float64), np.asarray(human, dtype=np.float64)
 
 
 def _isotonic(margin: Array, cost: Array, side: bool) -> tuple[Array, Array]:
@@ -248,6 +253,9 @@ class AdvantageTriage(Triage):
     True
     >>> team.score_assisted(X[1::2], y[1::2], doctor[1::2]) >= team.score(X[1::2], y[1::2])
     True
+    >>> machine, human = team.expected_errors(X[1::2])
+    >>> bool(machine[team.defer(X[1::2])].mean() > human[team.defer(X[1::2])].mean())
+    True
     """
 
     def __init__(
@@ -328,6 +336,25 @@ class AdvantageTriage(Triage):
     def _rank_by(self, ranker: Any, X: Any, margin: Array) -> Array:
         scores: Array = ranker.predict(X, margin)
         return scores
+
+    def expected_errors(self, X: Any) -> tuple[Array, Array]:
+        """How likely the machine and the human err on each case, as learned from cases not fitted.
+
+        `deferral_score` is the first minus the second, less a hair by which equal scores are told apart.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Cases.
+
+        Returns
+        -------
+        machine, human : ndarray of shape (n_samples,)
+            Expected errors. With ``class_weight`` an error counts the price of its class; with
+            ``deferral_cost`` half of that is part of the human's, since a wrong answer loses 2.
+        """
+        X = self._check_new(X)
+        return self._ranker.expected(X, self._machine.decision_function(X))
 
     def defer_top(self, X: Any, budget: float | int | None = None) -> Bools:
         """The cases of this batch that gain most from a human, at most as many as the budget says.

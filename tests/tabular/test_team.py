@@ -10,7 +10,6 @@ from case_tables import make_cases
 from deferlearn.model_selection import AssistedSVCCV
 from deferlearn.tabular import Router, TableError, as_table, fit_table, select_cases
 from deferlearn.tabular.evaluation import MAX_CASES, cross_validated_errors
-from deferlearn.tabular.reasons import expected_human_error
 
 
 @pytest.fixture(scope="module")
@@ -84,28 +83,21 @@ def test_whoever_wins_can_be_stored_and_routes_as_before(cases, policy, monkeypa
         deferred = one["deferred"].to_pylist() + two["deferred"].to_pylist()
         expected = model.defer(new) if budget is None else model.defer_top(new, budget)
         assert deferred == expected.tolist()
-        told = ["expected to err with" in reason for reason in one["reason"].to_pylist()]
+        told = ["expected errors: machine" in reason for reason in one["reason"].to_pylist()]
         assert all(told) if policy != "uncertainty" else not any(told)
     assert cross_validated_errors(model, cases)["team"]["cases"] == 80
 
 
-def test_what_humans_are_expected_to_err_is_what_the_advantage_takes_off(cases, monkeypatch):
-    """The score is the machine's expected error minus the human's, but for a hair between ties."""
+def test_reasons_tell_the_expected_errors_of_the_team(cases, monkeypatch):
     monkeypatch.setattr(
         "deferlearn.tabular.team.AssistedSVCCV",
         lambda **options: AssistedSVCCV(alphas=[0.1], policies=["advantage"], **options),
     )
     model = fit_table(cases, drop=["patient", "reader_2"])
-    X = model.encoder.transform(cases.features)
-    margin = model.team.decision_function(X)
-    human = expected_human_error(model.chosen, X, margin)
-    machine = model.team.deferral_score(X) + human
-    assert ((human > 0) & (human < 0.5)).all()
-    assert ((machine > -1e-5) & (machine < 1 + 1e-5)).all()
-    # Where the machine is surer it errs less, for each of its answers.
-    for side in (margin > 0, margin <= 0):
-        order = np.argsort(np.abs(margin[side]))
-        assert (np.diff(machine[side][order]) <= 1e-9).all()
+    ((_, routed),) = Router(model).route(lambda: [cases.features])
+    machine, human = model.chosen.expected_errors(model.encoder.transform(cases.features))
+    for reason, one, other in zip(routed["reason"].to_pylist(), machine, human, strict=True):
+        assert reason.endswith(f"; expected errors: machine {one:.2g}, human {other:.2g}")
 
 
 def test_many_cases_are_not_fitted_again_to_judge_them(cases, monkeypatch):

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deferlearn._threshold import TIE
-from deferlearn.advantage import AdvantageModel
 
 Array = NDArray[np.float64]
 
@@ -80,7 +79,7 @@ def sentences(
     decision: Array,
     deferred: NDArray[np.bool_],
     audit: NDArray[np.bool_],
-    human_error: Array | None = None,
+    expected: tuple[Array, Array] | None = None,
 ) -> list[str]:
     """A sentence for each case: who takes it, by which rule, how sure the machine is.
 
@@ -94,8 +93,8 @@ def sentences(
         Its decision values: the boundary is at 0, the margin at -1 and 1.
     deferred, audit : ndarray of bool
         Whether a human takes the case by the rule, or by the lot.
-    human_error : ndarray or None, default=None
-        How likely the policy expects a human to err, where it has learned that.
+    expected : pair of ndarray or None, default=None
+        How likely the machine and a human are expected to err, where the team has learned that.
 
     Returns
     -------
@@ -122,34 +121,10 @@ def sentences(
             words, clauses, answers.tolist(), inside, decision.tolist(), strict=True
         )
     ]
-    if human_error is None:
+    if expected is None:
         return reasons
+    machine, human = (errors.tolist() for errors in expected)
     return [
-        f"{reason}; a human is expected to err with {error:.2g}"
-        for reason, error in zip(reasons, human_error.tolist(), strict=True)
+        f"{reason}; expected errors: machine {one:.2g}, human {other:.2g}"
+        for reason, one, other in zip(reasons, machine, human, strict=True)
     ]
-
-
-def expected_human_error(team: Any, features: Array, decision: Array) -> Array | None:
-    """How likely a human errs on each case, by what a team has learned about humans.
-
-    Parameters
-    ----------
-    team : estimator
-        A fitted one.
-    features : ndarray
-        The cases.
-    decision : ndarray
-        The machine's decision values of them.
-
-    Returns
-    -------
-    error : ndarray or None
-        None if the team knows nothing about humans beyond the cases that they were given.
-    """
-    model = getattr(team, "_ranker", None)
-    if not isinstance(model, AdvantageModel):
-        return None
-    if model.human_ is not None:
-        return np.asarray(model.human_.predict(features), dtype=np.float64)
-    return np.where(decision > 0, model.rates_[1], model.rates_[0])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from deferlearn._parameters import count_of
 from deferlearn.tabular.encoder import Unknown
 from deferlearn.tabular.errors import CellError, TableError
-from deferlearn.tabular.reasons import Batch, OneByOne, expected_human_error, sentences
+from deferlearn.tabular.reasons import Batch, OneByOne, sentences
 from deferlearn.tabular.team import TabularTeam
 
 Array = NDArray[np.float64]
@@ -200,8 +200,9 @@ class Router:
             clauses = rule.clauses(scores, ranks, top & ~deferred)
         # One number a case, whoever takes it: the lot does not depend on the size of the chunks.
         audit = (self._lot.random(len(scores)) < self.audit) & ~deferred
-        human = expected_human_error(self.model.chosen, features, decision)
-        reasons = sentences(clauses, answers, decision, deferred, audit, human)
+        expect = getattr(self.model.chosen, "expected_errors", None)
+        expected = None if expect is None else expect(features)
+        reasons = sentences(clauses, answers, decision, deferred, audit, expected)
         self.totals.rows += len(scores)
         self.totals.deferred += int(deferred.sum())
         self.totals.audited += int(audit.sum())
