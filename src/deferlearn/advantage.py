@@ -53,9 +53,18 @@ class AdvantageModel:
         self.human_error = human_error
 
     def fit(
-        self, X: Any, margin: Array, machine_cost: Array, human_cost: Array, seed: int
+        self,
+        X: Any,
+        margin: Array,
+        machine_cost: Array,
+        human_cost: Array,
+        seed: int,
+        human: Any = None,
     ) -> AdvantageModel:
-        """Learn from margins of cases that the machine had not seen, and what they cost."""
+        """Learn from margins of cases that the machine had not seen, and what they cost.
+
+        ``human`` is the human's regressor, if it has been fitted on these cases already.
+        """
         self.machine_: Any = None
         self.human_: Any = None
         self.hair_ = TIE_BREAK * (max(machine_cost.max(), human_cost.max()) or 1.0)
@@ -64,8 +73,12 @@ class AdvantageModel:
         if not isinstance(self.machine_error, str):
             self.machine_ = _seeded(self.machine_error, seed).fit(_join(X, margin), machine_cost)
         if not isinstance(self.human_error, str):
-            self.human_ = _seeded(self.human_error, seed).fit(X, human_cost)
+            self.human_ = self.fit_human(X, human_cost, seed) if human is None else human
         return self
+
+    def fit_human(self, X: Any, human_cost: Array, seed: int) -> Any:
+        """The regressor of the human's cost, which knows nothing of the machine."""
+        return _seeded(self.human_error, seed).fit(X, human_cost)
 
     def predict(self, X: Any, margin: Array) -> Array:
         """The advantage of asking the human about each case."""
@@ -152,25 +165,50 @@ def _margins_of(samples: Samples, fold: Index) -> tuple[Array, Array]:
     return decide(X[:, rows] if samples.settings.precomputed else X), decide(part.X)
 
 
-def held_out_advantage(
+def models_of_folds(
     model: AdvantageModel,
     samples: Samples,
     margin: Array,
-    own_margins: list[Array],
     folds: list[Index],
     seed: int,
-) -> tuple[Array, Array]:
-    """The advantage of each sample by models that have not seen its fold, and its rank among theirs."""
+    humans: list[Any] | None = None,
+) -> list[AdvantageModel]:
+    """The model fitted without each fold, on held-out margins; ``humans`` as in `AdvantageModel.fit`."""
     wrong = machine_cost(samples, margin)
-    out, ranks = np.empty(len(margin)), np.empty(len(margin))
+    models = []
     for k, fold in enumerate(folds):
         rows = rest_of(fold, len(margin))
         part = AdvantageModel(model.machine_error, model.human_error)
-        part.fit(samples.X[rows], margin[rows], wrong[rows], samples.loss[rows], seed)
-        out[fold] = part.predict(samples.X[fold], margin[fold])
-        own = part.predict(samples.X[rows], own_margins[k])
-        ranks[fold] = ranks_among(out[fold], own, k, len(folds))
-    return out, ranks
+        human = None if humans is None else humans[k]
+        models.append(
+            part.fit(samples.X[rows], margin[rows], wrong[rows], samples.loss[rows], seed, human)
+        )
+    return models
+
+
+def held_out_advantage(
+    models: list[AdvantageModel], X: Any, margin: Array, folds: list[Index]
+) -> Array:
+    """The advantage of each sample by the model that has not seen its fold."""
+    out = np.empty(len(margin))
+    for model, fold in zip(models, folds, strict=True):
+        out[fold] = model.predict(X[fold], margin[fold])
+    return out
+
+
+def _ranks_in_folds(
+    models: list[AdvantageModel],
+    X: Any,
+    scores: Array,
+    own_margins: list[Array],
+    folds: list[Index],
+) -> Array:
+    """The rank of each sample's score among those that its model gives to its own samples."""
+    ranks = np.empty(len(scores))
+    for k, (model, fold) in enumerate(zip(models, folds, strict=True)):
+        own = model.predict(X[rest_of(fold, len(scores))], own_margins[k])
+        ranks[fold] = ranks_among(scores[fold], own, k, len(folds))
+    return ranks
 
 
 def machine_cost(samples: Samples, margin: Array) -> Array:
@@ -320,7 +358,9 @@ class AdvantageTriage(Triage):
         folds = fold_rows(self.cv, samples, seed)
         margin, own_margins = held_out_margins(samples, folds, self.n_jobs)
         model = self._model()
-        scores, ranks = held_out_advantage(model, samples, margin, own_margins, folds, seed)
+        models = models_of_folds(model, samples, margin, folds, seed)
+        scores = held_out_advantage(models, samples.X, margin, folds)
+        ranks = _ranks_in_folds(models, samples.X, scores, own_margins, folds)
         wrong = machine_cost(samples, margin)
         self._ranker = model.fit(samples.X, margin, wrong, samples.loss, seed)
         self.deferral_rate_ = self._own_budget()

@@ -7,8 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import sem
+from sklearn.exceptions import FitFailedWarning
 
+from deferlearn.model_selection import _trials
 from deferlearn.model_selection._choice import by_group, choose
+from deferlearn.objective import NumericalError
 from tuned import ALPHAS, HUMAN, SPLITS, X, Y, held_out_margins, top, tuned
 
 
@@ -188,3 +191,35 @@ def test_the_same_case_many_times_is_no_better_known_if_the_copies_are_a_group()
     assert once == grouped
     assert set(once) == set(policies)
     assert torn != once
+
+
+def unsolvable_at(alpha, monkeypatch):
+    """Machines with this alpha cannot be solved."""
+    solve = _trials.held_out_margins
+
+    def fail(samples, *others):
+        if samples.settings.alpha == alpha:
+            raise NumericalError(f"no optimum at {alpha}")
+        return solve(samples, *others)
+
+    monkeypatch.setattr(_trials, "held_out_margins", fail)
+
+
+@pytest.mark.parametrize("policies", [["uncertainty", "margin"], ["margin"]], ids=["both", "slow"])
+def test_a_machine_that_cannot_be_solved_is_left_out(policies, monkeypatch):
+    unsolvable_at(ALPHAS[0], monkeypatch)
+    clf = tuned(policies=policies, n_refined=len(ALPHAS))
+    with pytest.warns(FitFailedWarning, match=rf"Left out: .* alpha {ALPHAS[0]:g}. no optimum at"):
+        clf.fit(X, Y, human_labels=HUMAN)
+    tried = [(p["policy"], p["alpha"]) for p in clf.cv_results_["params"]]
+    rest = sorted(ALPHAS[1:], reverse=True)
+    assert tried == [(policy, alpha) for policy in policies for alpha in rest]
+    assert np.isfinite(clf.cv_results_["mean_test_score"]).all()
+    assert clf.predict(X).shape == Y.shape
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
+def test_no_machine_can_be_solved(monkeypatch):
+    unsolvable_at(ALPHAS[0], monkeypatch)
+    with pytest.raises(NumericalError, match="no optimum at"):
+        tuned(alphas=[ALPHAS[0]]).fit(X, Y, human_labels=HUMAN)

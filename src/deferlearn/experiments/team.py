@@ -66,8 +66,9 @@ def team_work(p: dict[str, Any]) -> list[Row]:
             trained = isinstance(team, AssistedSVC)
             key = (repr(team), settings.alpha, budget if trained else None)
             if key not in fitted:
-                # Without folds a ranking is the same, but for a policy that learns from held-out margins.
-                folds = {} if trained or isinstance(team, AdvantageTriage) else {"cv": None}
+                # Without folds a ranking is the same, unless it is learned from held-out margins.
+                in_folds = team.policy != "margin" if trained else isinstance(team, AdvantageTriage)
+                folds = {} if in_folds else {"cv": None}
                 ready = equip(team, settings, {**trials.common, "budget": budget, **folds})
                 fitted[key] = ready.fit(split.X_train, split.y_train, **human)
             asked = fitted[key].defer_top(split.X_test, None if trained else budget)

@@ -16,7 +16,14 @@ from deferlearn._crossfit import Samples, rest_of
 from deferlearn._machine import MachineSettings
 from deferlearn._parameters import count_of
 from deferlearn._threshold import first_of
-from deferlearn.advantage import AdvantageTriage, held_out_advantage, held_out_margins, machine_cost
+from deferlearn.advantage import (
+    AdvantageModel,
+    AdvantageTriage,
+    held_out_advantage,
+    held_out_margins,
+    machine_cost,
+    models_of_folds,
+)
 from deferlearn.baselines import FullAutomation, PredictedErrorTriage, UncertaintyTriage
 from deferlearn.model_selection._teams import equip
 from deferlearn.policy import resolve_policy
@@ -75,14 +82,14 @@ class Trials:
     seed: int
     common: dict[str, Any]
     n_jobs: int | None
-    _margins: dict[int, tuple[Array, list[Array]]] = field(default_factory=dict)
+    _margins: dict[int, Array] = field(default_factory=dict)
     _ranked: dict[Any, Any] = field(default_factory=dict)
 
-    def margins(self, settings: MachineSettings) -> tuple[Array, list[Array]]:
-        """Decision values of the machines without a fold, see `held_out_margins`."""
+    def margins(self, settings: MachineSettings) -> Array:
+        """Decision values of the machines without a sample's fold."""
         if id(settings) not in self._margins:
             samples = replace(self.samples, settings=settings)
-            self._margins[id(settings)] = held_out_margins(samples, self.folds, self.n_jobs)
+            self._margins[id(settings)], _ = held_out_margins(samples, self.folds, self.n_jobs)
         return self._margins[id(settings)]
 
     def run(self, team: Any, settings: MachineSettings, budget: float) -> Trial:
@@ -98,16 +105,17 @@ class Trials:
     ) -> tuple[Array, Array, float]:
         """Held-out margins and deferral scores, and the share to be deferred."""
         if isinstance(team, UncertaintyTriage | FullAutomation):
-            margin, _ = self.margins(settings)
+            margin = self.margins(settings)
             return margin, -np.abs(margin), budget if isinstance(team, UncertaintyTriage) else 0.0
         if isinstance(team, AdvantageTriage):
-            margin, own = self.margins(settings)
+            margin = self.margins(settings)
             key: Any = (id(settings), _name_of(team))
             if key not in self._ranked:
-                samples = replace(self.samples, settings=settings)
-                self._ranked[key], _ = held_out_advantage(
-                    team._model(), samples, margin, own, self.folds, self.seed
+                model = team._model()
+                models = models_of_folds(
+                    model, self.samples, margin, self.folds, self.seed, self._humans(model)
                 )
+                self._ranked[key] = held_out_advantage(models, self.samples.X, margin, self.folds)
             return margin, self._ranked[key], budget
         if isinstance(team, AssistedSVC):
             return self._rank_by_policy(team, settings, budget)
@@ -118,6 +126,20 @@ class Trials:
             self._ranked[key] = self._rank_by_fitting(team, settings, budget)
         margin, score, rate = self._ranked[key]
         return margin, score, budget if fixed else rate
+
+    def _humans(self, model: AdvantageModel) -> list[Any] | None:
+        """The regressors of the human's cost without each fold: the same beside every machine."""
+        if isinstance(model.human_error, str):
+            return None
+        key = ("human", str(model.human_error.get_params()), type(model.human_error))
+        if key not in self._ranked:
+            rest = [rest_of(fold, len(self.labels)) for fold in self.folds]
+            self._ranked[key] = Parallel(n_jobs=self.n_jobs)(
+                delayed(model.fit_human)(self.samples.X[rows], self.samples.loss[rows], self.seed)
+                for rows in rest
+            )
+        regressors: list[Any] = self._ranked[key]
+        return regressors
 
     def _rank_by_policy(
         self, team: AssistedSVC, settings: MachineSettings, budget: float

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import FitFailedWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -42,11 +43,15 @@ from deferlearn.model_selection._machines import (
 )
 from deferlearn.model_selection._teams import DEFAULT_POLICIES, equip, is_quick, resolve_team
 from deferlearn.model_selection._trials import Trial, Trials
+from deferlearn.objective import NumericalError
 from deferlearn.objective.validation import is_number
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Index = NDArray[np.int64]
+
+# In the place of a policy: uncertainty triage, where it only finds the machines for the others.
+PILOT = -1
 
 
 class AssistedSVCCV(TeamMixin, ClassifierMixin, BaseEstimator):
@@ -301,31 +306,39 @@ class AssistedSVCCV(TeamMixin, ClassifierMixin, BaseEstimator):
         """Try the quick teams with every machine, the others with the best of these."""
         teams = [resolve_team(policy) for policy in self.policies]
         quick = [i for i, team in enumerate(teams) if is_quick(team)]
-        pilot = teams[quick[0]] if quick else resolve_team("uncertainty")
         score = self._scorer(trials)
         tried: dict[tuple[int, int], tuple[Trial, Array, Array]] = {}
+        failures: list[NumericalError] = []
 
-        def attempt(place: int, machine: int) -> None:
-            trial = trials.run(teams[place], grid[machine], budget)
-            tried[place, machine] = (trial, *score(trial))
-            self._say(place, grid[machine], tried[place, machine][2].mean())
+        def attempt(team: Any, place: int, machine: int) -> float:
+            """The mean score; -inf where the machine cannot be solved, which must not end the search."""
+            try:
+                trial = trials.run(team, grid[machine], budget)
+            except NumericalError as error:
+                failures.append(error)
+                what = self._what(place, grid[machine])
+                warnings.warn(f"Left out: {what}. {error}", FitFailedWarning, stacklevel=5)
+                return -np.inf
+            by_fold, by_part = score(trial)
+            mean = float(by_part.mean())
+            if place >= 0:
+                tried[place, machine] = (trial, by_fold, by_part)
+                self._say(f"{self._what(place, grid[machine])}: {mean:.4f}")
+            return mean
 
-        for place in quick:
-            for machine in range(len(grid)):
-                attempt(place, machine)
-        means = np.array(
-            [
-                max(
-                    [tried[place, machine][2].mean() for place in quick]
-                    or [score(trials.run(pilot, grid[machine], budget))[1].mean()]
-                )
-                for machine in range(len(grid))
-            ]
-        )
-        refined = np.sort(np.argsort(-means, kind="stable")[: self.n_refined])
+        pilots = {place: teams[place] for place in quick} or {PILOT: resolve_team("uncertainty")}
+        means = [
+            [attempt(team, place, machine) for machine in range(len(grid))]
+            for place, team in pilots.items()
+        ]
+        best = np.max(means, axis=0)
+        refined = np.sort(np.argsort(-best, kind="stable")[: self.n_refined])
+        refined = refined[np.isfinite(best[refined])]
         for place in range(len(teams)):
             for machine in [] if place in quick else refined.tolist():
-                attempt(place, machine)
+                attempt(teams[place], place, machine)
+        if not tried:
+            raise failures[0]
         place, machine = self._conclude(tried, grid)
         return grid[machine], teams[place]
 
@@ -446,10 +459,13 @@ class AssistedSVCCV(TeamMixin, ClassifierMixin, BaseEstimator):
     def _any_precomputed(self) -> bool:
         return any(kernel_name(kernel) == "precomputed" for kernel in self.kernels)
 
-    def _say(self, place: int, settings: MachineSettings, mean: float) -> None:
+    def _what(self, place: int, settings: MachineSettings) -> str:
+        policy = "every policy" if place == PILOT else self.policies[place]
+        return f"{policy}, kernel {settings.kernel}, alpha {settings.alpha:g}"
+
+    def _say(self, text: str) -> None:
         if self.verbose:
-            what = f"{self.policies[place]}, kernel {settings.kernel}, alpha {settings.alpha:g}"
-            print(f"[AssistedSVCCV] {what}: {mean:.4f}")
+            print(f"[AssistedSVCCV] {text}")
 
     # -- what the mixin asks for: the winner knows --------------------------------------------
 
