@@ -186,10 +186,14 @@ def test_slower_policies_equal_teams_fitted_by_hand(policy, by_hand, human, opti
     (alpha,) = [p["alpha"] for p in clf.cv_results_["params"] if p["policy"] == policy]
     margin, score, rates = np.empty(len(Y)), np.empty(len(Y)), np.empty(len(Y))
     chosen = []
+    settings = {"budget": 0.25, "alpha": alpha, "cv": None, "random_state": SEED, **options}
+    by_hand = clone(by_hand).set_params(**settings)
+    if isinstance(by_hand, AssistedSVC):
+        ratio = clone(by_hand).fit(X, Y, **told).selection_.submodularity_ratio
+        by_hand.set_params(submodularity_ratio=ratio)
     for train, test in SPLITS:
         own = {name: values[train] for name, values in told.items()}
-        settings = {"budget": 0.25, "alpha": alpha, "cv": None, "random_state": SEED, **options}
-        team = by_hand.set_params(**settings).fit(X[train], Y[train], **own)
+        team = by_hand.fit(X[train], Y[train], **own)
         margin[test] = team.decision_function(X[test])
         score[test] = rankdata(team.deferral_score(X[test])) / len(test)
         rates[test] = team.deferral_rate_

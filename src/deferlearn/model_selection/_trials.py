@@ -146,12 +146,16 @@ class Trials:
     ) -> tuple[Array, Array, float]:
         """Selections without each fold, which teams that differ in their policy share.
 
-        As in `AssistedSVC.fit`, a policy that sees more than the margin learns from held-out ones.
+        As in `AssistedSVC.fit`, the sweep is for all samples, parts take the ratio that it finds, and a
+        policy that sees more than the margin learns from held-out ones.
         """
-        plain_team = clone(team).set_params(policy="margin")
-        key = (id(settings), _name_of(plain_team), budget)
+        selecting = clone(team).set_params(policy="margin")
+        key = (id(settings), _name_of(selecting), budget)
         if key not in self._ranked:
-            self._ranked[key] = self._without_each_fold(plain_team, settings, budget)
+            if selecting.submodularity_ratio == "sweep":
+                ratio = self._ratio_of(selecting, settings, budget)
+                selecting.set_params(submodularity_ratio=ratio)
+            self._ranked[key] = self._without_each_fold(selecting, settings, budget)
         parts: list[_Part] = self._ranked[key]
         margin = self._join([part.margin for part in parts])
         scores = []
@@ -163,6 +167,13 @@ class Trials:
             policy.fit(train, seen, part.deferred, self.seed)
             scores.append(_places(policy.deferral_score(held_out, part.margin), part.rate))
         return margin, self._join(scores), self._mean_rate(parts)
+
+    def _ratio_of(self, team: AssistedSVC, settings: MachineSettings, budget: float) -> float:
+        whole = equip(team, settings, {**self.common, "budget": budget, "cv": None})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # if it wins, it will say so again
+            whole.fit(self.samples.X, self.labels, **self.human)
+        return float(whole.selection_.submodularity_ratio)
 
     def _rank_by_fitting(
         self, team: Any, settings: MachineSettings, budget: float
