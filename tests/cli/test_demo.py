@@ -15,14 +15,17 @@ from sklearn.svm import SVC
 from typer.testing import CliRunner
 
 import deferlearn
+from case_tables import make_cases
 from deferlearn import AssistedSVC
 from deferlearn.baselines import FullAutomation, NoAutomation, UncertaintyTriage
-from deferlearn.cli import _study
+from deferlearn.cli import _demo_report, _study
 from deferlearn.cli import demo as command
 from deferlearn.cli._study import EVERYONE, HUMAN, MACHINE, SHOWN, TEAM, TRIAGE, Findings, Setting
 from deferlearn.cli.app import app
 from deferlearn.curves import AutomationCurve, automation_curve
-from deferlearn.datasets import load_breast_cancer
+from deferlearn.datasets import load_breast_cancer, load_lidc
+from deferlearn.report import case_report, select_report_cases
+from deferlearn.tabular import fit_table, select_cases
 
 SMALL = Setting(
     name="small",
@@ -43,6 +46,14 @@ def small():
     return _study.study(SMALL, seed=4, n_jobs=None)
 
 
+@pytest.fixture(scope="module")
+def report():
+    """Of a small model, without verdict and curves."""
+    model = fit_table(select_cases(make_cases(), "diagnosis", humans=["reader_1"]), alpha=0.1)
+    chosen = select_report_cases(make_cases(60, seed=3), model, humans=["reader_1"])
+    return case_report(model, chosen, refit_cases=0)
+
+
 @pytest.fixture
 def run(monkeypatch):
     # Wide enough that rich breaks no line.
@@ -51,10 +62,11 @@ def run(monkeypatch):
 
 
 @pytest.fixture
-def quick(run, small, monkeypatch):
-    """Runs with the small setting measured already."""
+def quick(run, small, report, monkeypatch):
+    """Runs with the small setting and a small report measured already."""
     monkeypatch.setattr(_study, "SETTINGS", (SMALL, SMALL))
     monkeypatch.setattr(_study, "study", lambda setting, seed, n_jobs: small)
+    monkeypatch.setattr(_demo_report, "measured_report", lambda seed, n_jobs, command: report)
     return run
 
 
@@ -181,12 +193,15 @@ def test_budgets_that_disagree_are_not_averaged_away():
     assert command.conclusion([result]).endswith("it depends on the budget.")
 
 
-def test_tables_and_picture(quick, small, tmp_path):
+def test_tables_picture_and_report(quick, small, report, tmp_path):
     result = quick("demo", "--out", tmp_path / "new" / "folder")
     assert result.exit_code == 0, result.output
-    picture = tmp_path / "new" / "folder" / "demo.png"
+    picture, page = (tmp_path / "new" / "folder" / name for name in ("demo.png", "demo.html"))
     assert f"Picture: {picture}" in result.stdout
-    assert list(picture.parent.iterdir()) == [picture]
+    assert f"Report: {page}" in result.stdout
+    assert "judged on 60 nodules" in result.stdout
+    assert page.read_text(encoding="utf-8") == report.to_html()
+    assert sorted(picture.parent.iterdir()) == sorted([picture, page])
     assert matplotlib.image.imread(picture).shape == (720, 1650, 4)
     cells = r"(-?\+?[\d.]+) \[([-+\d.]+), ([-+\d.]+)\]"
     names = {
@@ -211,7 +226,49 @@ def test_tables_and_picture(quick, small, tmp_path):
 def test_says_what_it_is_doing_where_nobody_watches(quick, tmp_path):
     lines = quick("demo", "--out", tmp_path).stderr.splitlines()
     assert "Compiling" in lines[0]
-    assert lines[1:] == [f"{i} of 2: {SMALL.title}, 3 splits" for i in (1, 2)]
+    assert lines[1:] == [
+        *(f"{i} of 3: {SMALL.title}, 3 splits" for i in (1, 2)),
+        f"3 of 3: {_demo_report.TITLE}",
+    ]
+
+
+def test_what_to_look_at_tells_the_verdict_of_the_report(small, report, tmp_path):
+    found = {"headline": "Does assistance pay? Surely."}
+    other = replace(report, numbers={**report.numbers, "assistance": found})
+    for numbers, said in ((report, False), (other, True)):
+        told = command.Told([small], numbers, 0, 1.0, tmp_path / "a.png", tmp_path / "a.html")
+        text = "\n".join(command.what_to_look_at(told))
+        assert ("Its verdict: Does assistance pay? Surely." in text) == said
+
+
+def test_the_table_of_nodules_is_that_of_the_data_set():
+    table, data = _demo_report.nodule_table(), load_lidc(reader=0)
+    assert len(set(table["nodule"])) == 902
+    np.testing.assert_array_equal(table["patient"], data.groups)
+    np.testing.assert_array_equal(np.array(table["truth"]) == "malignant", data.target == 1)
+    humans = np.array(table["radiologist"])
+    np.testing.assert_array_equal(humans == "malignant", data.human_labels == 1)
+    assert set(humans) == set(data.target_names)
+    for place, name in enumerate(data.feature_names):
+        np.testing.assert_array_equal(table[name], data.data[:, place])
+
+
+def test_the_model_is_judged_on_other_patients(monkeypatch):
+    seen = {}
+
+    def watched(model, chosen, **options):
+        seen.update(options, model=model, cases=chosen.cases)
+
+    monkeypatch.setattr("deferlearn.report.case_report", watched)
+    _demo_report.measured_report(3, None, "the command")
+    card = seen["model"].card_
+    known = set(seen["cases"].groups)
+    assert card["groups"] + len(known) == 559  # no patient is on both sides
+    assert card["rows"] + len(seen["cases"]) == 902
+    assert set(card["columns"]) == set(load_lidc().feature_names)
+    assert (card["budget"], card["seed"], seen["seed"]) == (0.2, 3, 3)
+    assert seen["provenance"] == {"command": "the command"}
+    assert any("LIDC-IDRI (CC BY 3.0)" in note for note in seen["notes"])
 
 
 def test_json(quick, small, tmp_path):
@@ -221,6 +278,9 @@ def test_json(quick, small, tmp_path):
     assert told["seed"] == 5
     assert told["picture"] == str(tmp_path / "demo.png")
     assert (tmp_path / "demo.png").exists()
+    assert told["report"] == str(tmp_path / "demo.html")
+    assert (tmp_path / "demo.html").exists()
+    assert told["report_numbers"]["cases"]["rows"] == 60
     first = told["settings"][0]
     assert first["simulated"] is True
     assert [entry["budget"] for entry in first["results"]] == list(_study.BUDGETS)
@@ -241,7 +301,10 @@ def test_the_demo_itself(run, tmp_path):
     """Real answers do not help there, the simulated expert does: that is the demo's message."""
     result = run("demo", "--json", "--out", tmp_path)
     assert result.exit_code == 0, result.output
-    told = {setting["name"]: setting for setting in json.loads(result.stdout)["settings"]}
+    everything = json.loads(result.stdout)
+    assert everything["report_numbers"]["refits"]["skipped"] is None
+    assert "Does assistance pay?" in (tmp_path / "demo.html").read_text(encoding="utf-8")
+    told = {setting["name"]: setting for setting in everything["settings"]}
     for entry in told["nodules"]["results"][1:]:
         assert entry["difference"]["team - machine"]["lower"] > 0
     for entry in told["digits"]["results"][1:]:
@@ -256,36 +319,64 @@ def test_the_demo_itself(run, tmp_path):
 # -- what cannot be done ----------------------------------------------------------------------
 
 
-def assert_one_line_of_complaint(result, *parts):
-    assert result.exit_code == 1
+def assert_one_line_of_complaint(result, code, *parts):
+    assert result.exit_code == code
     assert isinstance(result.exception, SystemExit)
     last = result.stderr.strip().splitlines()[-1]
     for part in ("deferlearn demo: ", *parts):
         assert part in last
 
 
-def test_folder_that_is_a_file(quick, tmp_path):
+@pytest.mark.parametrize("below", ["", "new"])
+def test_folder_that_is_a_file(quick, tmp_path, below):
     path = tmp_path / "taken"
     path.write_text("mine")
-    result = quick("demo", "--out", path)
-    assert_one_line_of_complaint(result, "cannot use", "--out", str(path))
+    result = quick("demo", "--out", path / below)
+    assert_one_line_of_complaint(result, 2, "cannot use", "--out", str(path))
     assert "Compiling" not in result.stderr  # it is said before the work
     assert path.read_text() == "mine"
 
 
-def test_folder_that_cannot_be_written(quick, tmp_path, monkeypatch):
-    def refuse(*_):
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(command, "write_atomically", refuse)
+@pytest.mark.parametrize("name", ["demo.png", "demo.html"])
+def test_a_folder_in_the_place_of_a_file(quick, tmp_path, name):
+    (tmp_path / name).mkdir()
     result = quick("demo", "--out", tmp_path)
-    assert_one_line_of_complaint(result, "cannot write", "--out", "Permission denied")
+    assert_one_line_of_complaint(result, 2, "cannot write", name)
+    assert "Compiling" not in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_a_disk_that_is_full_leaves_neither_file_nor_folder(quick, tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(28, "No space left on device")
+
+    old = tmp_path / "old"
+    old.mkdir()
+    (old / "demo.png").write_text("the old one")
+    monkeypatch.setattr("deferlearn.report.CaseReport.to_html", refuse)
+    for out in (tmp_path / "new" / "folder", old):
+        result = quick("demo", "--out", out)
+        assert_one_line_of_complaint(result, 1, "No space left on device", "nothing was changed")
+    assert [path.name for path in tmp_path.iterdir()] == ["old"]
+    assert [path.read_text() for path in old.iterdir()] == ["the old one"]
+
+
+def test_ctrl_c_leaves_nothing(quick, tmp_path, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_demo_report, "measured_report", stop)
+    result = quick("demo", "--out", tmp_path / "new" / "folder")
+    assert_one_line_of_complaint(result, 130, "stopped; nothing was changed")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_matplotlib(quick, tmp_path, monkeypatch):
-    monkeypatch.setattr(command, "find_spec", lambda name: None)
-    assert_one_line_of_complaint(quick("demo", "--out", tmp_path), "pip install 'deferlearn[cli]'")
+@pytest.mark.parametrize("name", ["matplotlib", "pyarrow", "pandas"])
+def test_without_what_it_needs(quick, tmp_path, monkeypatch, name):
+    monkeypatch.setattr(command, "find_spec", lambda other: None if other == name else True)
+    result = quick("demo", "--out", tmp_path / "new")
+    assert_one_line_of_complaint(result, 1, name, "pip install 'deferlearn[cli]'")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("seed", [-1, 2**32, "x"])

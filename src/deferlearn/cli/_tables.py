@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
@@ -149,6 +149,33 @@ def check_paths(outputs: Sequence[Path], inputs: Iterable[Path]) -> None:
                 raise _OnlyTrying
         except _OnlyTrying:
             pass
+
+
+@contextmanager
+def made_folder(path: Path) -> Iterator[None]:
+    """A folder for what the block writes; what had to be made for it is gone again if the block fails.
+
+    Parameters
+    ----------
+    path : Path
+        The folder; those above it are made, too.
+    """
+    from deferlearn.tabular import TableError
+
+    new = [folder for folder in (path, *path.parents) if not folder.exists()]
+    try:
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise TableError(
+                f"cannot use the folder {path}: {error.strerror}; choose another with --out"
+            ) from error
+        yield
+    except BaseException:
+        for folder in new:  # the innermost comes first
+            with suppress(OSError):  # never made, or somebody else has begun to use it
+                folder.rmdir()
+        raise
 
 
 class _OnlyTrying(Exception):

@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import io
 import json
+import shlex
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from deferlearn import __version__
-from deferlearn._atomic import write_atomically
-from deferlearn.cli import _study
+from deferlearn.cli import _demo_report, _study
+from deferlearn.cli._errors import FAILURE, fail, reported
 from deferlearn.cli._study import EVERYONE, HUMAN, MACHINE, SHOWN, TEAM, TRIAGE, Estimate, Findings
+from deferlearn.cli._tables import MAX_SEED, check_paths, made_folder
 
+if TYPE_CHECKING:
+    from deferlearn.report import CaseReport
+
+NAME = "demo"
 SEED = 0
-
-# numpy's generator takes no larger seed.
-MAX_SEED = 2**32 - 1
+# For the picture; for tables; for the verdict of the report.
+NEEDED = ("matplotlib", "pyarrow", "pandas")
 
 # Three panels that stay readable when the picture is printed half as wide.
 FIGURE_SIZE, FONT_SIZE, DPI = (11.0, 4.8), 12.5, 150
@@ -37,7 +43,8 @@ NOTE = (
 
 def demo(
     out: Annotated[
-        Path, typer.Option(help="Folder for the picture; made if it does not exist.")
+        Path,
+        typer.Option(help="Folder for the picture and the report; made if it does not exist."),
     ] = Path("results"),
     seed: Annotated[
         int,
@@ -45,33 +52,63 @@ def demo(
     ] = SEED,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
-    """Show where assistance pays: machine, human and team, with real and with simulated experts."""
+    """Show where assistance pays: machine, human and team, with real and with simulated experts.
+
+    Tables on the screen, a picture (demo.png), and the report of a model (demo.html), as
+    `deferlearn fit` and `deferlearn report` make them from your own table.
+    """
     # Before the work, so that what cannot be used costs nobody any time.
-    if find_spec("matplotlib") is None:
-        _fail("the picture needs matplotlib: pip install 'deferlearn[cli]'")
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        _fail(f"cannot use the folder {out}: {error.strerror}; choose another with --out")
-
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        fail(NAME, f"this needs {', '.join(missing)}: pip install 'deferlearn[cli]'", FAILURE)
     start = perf_counter()
-    results = _measure(seed)
-    picture = out / "demo.png"
-    try:
-        write_atomically(picture, _draw(results))
-    except OSError as error:
-        _fail(f"cannot write {picture}: {error.strerror}; choose another folder with --out")
-    seconds = perf_counter() - start
+    picture, page = out / "demo.png", out / "demo.html"
+    with reported(NAME), made_folder(out):
+        # Imported here: it brings the compiled engine, which `--help` need not wait for.
+        from deferlearn.tabular.writing import StagedFiles
+
+        check_paths([picture, page], [])
+        results, report = _measure(seed, shlex.join(["deferlearn", NAME, "--seed", str(seed)]))
+        with StagedFiles() as files:
+            files.open(picture).write(_draw(results))
+            files.open(page).write(report.to_html().encode("utf-8"))
+    told = Told(results, report, seed, perf_counter() - start, picture, page)
     if as_json:
-        typer.echo(json.dumps(_as_dict(results, seed, seconds, picture), indent=2))
+        typer.echo(json.dumps(_as_dict(told), indent=2, allow_nan=False))
     else:
-        _print(results, seed, seconds, picture)
+        _print(told)
 
 
-def _measure(seed: int, n_jobs: int | None = -1) -> list[Findings]:
-    """All settings, one after the other; what is going on is said on stderr."""
+@dataclass(frozen=True)
+class Told:
+    """All that is said at the end.
+
+    Attributes
+    ----------
+    results : list of Findings
+        Of the settings.
+    report : CaseReport
+        Of the model.
+    seed : int
+        Of it all.
+    seconds : float
+        How long it took.
+    picture, page : Path
+        Where the files are.
+    """
+
+    results: list[Findings]
+    report: CaseReport
+    seed: int
+    seconds: float
+    picture: Path
+    page: Path
+
+
+def _measure(seed: int, command: str, n_jobs: int | None = -1) -> tuple[list[Findings], CaseReport]:
+    """All settings one after the other, then the report; what is going on is said on stderr."""
     console = Console(stderr=True)
-    count = len(_study.SETTINGS)
+    count = len(_study.SETTINGS) + 1
     results = []
     with console.status("") as status:
 
@@ -85,19 +122,48 @@ def _measure(seed: int, n_jobs: int | None = -1) -> list[Findings]:
         for number, setting in enumerate(_study.SETTINGS, start=1):
             say(f"{number} of {count}: {setting.title}, {setting.n_splits} splits")
             results.append(_study.study(setting, seed, n_jobs))
-    return results
+        say(f"{count} of {count}: {_demo_report.TITLE}")
+        report = _demo_report.measured_report(seed, n_jobs, command)
+    return results, report
 
 
-def _print(results: list[Findings], seed: int, seconds: float, picture: Path) -> None:
+def _print(told: Told) -> None:
     console = Console()
-    for findings in results:
+    for findings in told.results:
         console.print(_table(findings))
         console.print(_study.verdict(findings) + "\n", highlight=False, markup=False)
-    console.print(conclusion(results) + "\n", highlight=False, markup=False)
-    console.print(NOTE, highlight=False, markup=False)
+    console.print(conclusion(told.results) + "\n", highlight=False, markup=False)
+    console.print(NOTE + "\n", highlight=False, markup=False)
     # `soft_wrap`: a path broken over two lines cannot be copied.
-    end = f"Seed {seed}, {seconds:.0f} s. Picture: {picture}"
-    console.print(end, highlight=False, markup=False, soft_wrap=True)
+    for line in what_to_look_at(told):
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def what_to_look_at(told: Told) -> list[str]:
+    """Where the files are, and what there is to see in tables, picture and report.
+
+    Parameters
+    ----------
+    told : Told
+        What was measured and written.
+
+    Returns
+    -------
+    lines : list of str
+    """
+    numbers = told.report.numbers
+    found = numbers["assistance"]
+    verdict = f" Its verdict: {found['headline']}" if found else ""
+    return [
+        "What to look at:",
+        "- Tables: 'team - machine'. Below 0, its interval too, the human's help pays; above 0 it harms.",
+        f"- Picture: {told.picture}. Where the curve falls, more cases for the human mean fewer errors.",
+        f"- Report: {told.page}, for any browser. A model fitted on some patients, judged on "
+        f"{numbers['cases']['rows']} nodules of others.{verdict} See who errs where, and the list of "
+        "cases, those for the human first.",
+        "- Your own table: deferlearn fit --help, then deferlearn report --help.",
+        f"Seed {told.seed}, {told.seconds:.0f} s.",
+    ]
 
 
 def _table(findings: Findings) -> Table:
@@ -140,11 +206,12 @@ def conclusion(results: list[Findings]) -> str:
     return "\n".join(lines)
 
 
-def _as_dict(results: list[Findings], seed: int, seconds: float, picture: Path) -> dict[str, Any]:
+def _as_dict(told: Told) -> dict[str, Any]:
     """What `--json` prints."""
+    results = told.results
     return {
         "deferlearn": __version__,
-        "seed": seed,
+        "seed": told.seed,
         "alpha": _study.ALPHA,
         "submodularity_ratio": _study.RATIO,
         "settings": [
@@ -163,8 +230,10 @@ def _as_dict(results: list[Findings], seed: int, seconds: float, picture: Path) 
         ],
         "conclusion": conclusion(results),
         "note": NOTE,
-        "seconds": seconds,
-        "picture": str(picture),
+        "seconds": told.seconds,
+        "picture": str(told.picture),
+        "report": str(told.page),
+        "report_numbers": told.report.to_dict(),
     }
 
 
@@ -206,8 +275,3 @@ def _draw(results: list[Findings]) -> bytes:
         content = io.BytesIO()
         figure.savefig(content, format="png", dpi=DPI)
     return content.getvalue()
-
-
-def _fail(message: str) -> NoReturn:
-    typer.echo(f"deferlearn demo: {message}", err=True)
-    raise typer.Exit(code=1)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from deferlearn._parameters import count_of
+from deferlearn._parameters import share_of
 from deferlearn._refits import budget_name, folds_of
 from deferlearn.assistance import AssistanceReport, assistance_report
 from deferlearn.assistance._trial import FOLDS, REPEATS
@@ -53,8 +53,7 @@ class Plan:
 
 def own_share(model: TabularTeam) -> float:
     """The model's budget as a share."""
-    rows = model.card_["rows"]
-    return count_of(model.card_["budget"], rows) / rows
+    return share_of(model.card_["budget"], model.card_["rows"])
 
 
 def make_plan(model: TabularTeam, quick: bool) -> Plan:

@@ -11,7 +11,7 @@ from scipy import stats
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
-from deferlearn._parameters import count_of
+from deferlearn._parameters import share_of
 from deferlearn.svc import AssistedSVC
 from deferlearn.tabular.cases import Cases
 from deferlearn.tabular.team import TabularTeam
@@ -47,7 +47,7 @@ def cross_validated_errors(
     counts = np.unique(cases.truth, return_counts=True)[1]
     if len(cases) > MAX_CASES or counts.min() < FOLDS:
         return None
-    share = count_of(model.card_["budget"], len(cases)) / len(cases)
+    share = share_of(model.card_["budget"], len(cases))
     # A number of cases means the same share of fewer. The batch rule needs no threshold, and where folds
     # serve no other end, none are made.
     folds = None if isinstance(model.chosen, AssistedSVC) else FOLDS

