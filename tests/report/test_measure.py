@@ -140,6 +140,24 @@ def test_the_table_has_humans_cases_first_and_gaps_where_there_is_no_answer(mode
         assert row["who errs"] == " and ".join(names)
 
 
+def test_the_table_shows_no_more_digits_than_anybody_reads(model, new):
+    new["size"] = [1 / 3, 123456789.0, 1e-9 / 7, -2.5, 1e20, 2 / 3 * 1e6] * 10
+    rows = case_report(model, select_report_cases(new, model), refit_cases=0).rows
+    place = [column["name"] for column in rows["columns"]].index("size")
+    shown = {row[place] for row in rows["rows"]}
+    assert shown == {0.3333333, 123456789.0, 1.428571e-10, -2.5, 1e20, 666666.7}
+
+
+@pytest.mark.parametrize(("budget", "share"), [(0.2, 0.2), (0.15, 0.15), (7, 7 / 61)])
+def test_budgets_tried_are_those_that_people_write(budget, share):
+    """With 61 cases 20% are 12 of them, 19.67%; that is no other budget."""
+    cases = select_cases(make_cases(61), "diagnosis", humans=READERS, group="patient")
+    model = fit_table(cases, alpha=0.1, budget=budget)
+    assert refits.own_share(model) == share
+    plan = refits.make_plan(model, quick=True)
+    assert plan.budgets == sorted({0.1, 0.2, round(share, 4)})
+
+
 @given(st.integers(1, 200).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
 def test_intervals_are_clopper_and_pearson_by_the_beta_distribution(pair):
     count, n = pair

