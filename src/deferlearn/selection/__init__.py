@@ -1,6 +1,7 @@
 """The paper's algorithms: which samples humans take. One algorithm a file; none knows an SVM."""
 
 from deferlearn.selection.distorted import distorted_greedy
+from deferlearn.selection.partitioned import partitioned_greedy
 from deferlearn.selection.result import Iteration, SelectionInterrupted, SelectionResult
 from deferlearn.selection.states import Objective, States
 from deferlearn.selection.stochastic import stochastic_distorted_greedy
@@ -14,6 +15,7 @@ __all__ = [
     "SelectionResult",
     "States",
     "distorted_greedy",
+    "partitioned_greedy",
     "stochastic_distorted_greedy",
     "submodularity_sweep",
     "unconstrained_distorted_greedy",
