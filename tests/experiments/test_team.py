@@ -120,7 +120,7 @@ def test_table_has_paired_intervals():
         assert counts["worse"] == 0
     worse = rows.assign(error=rows["error"] + 0.15 * (rows["method"] == TEAM))
     for counts in verdicts(team_table(worse)).values():
-        assert counts["worse"] == counts["worse by more than 0.01"] == 2
+        assert counts["worse"] == counts["much worse"] == 2
 
 
 def pretend(parameters):
@@ -147,6 +147,14 @@ def test_command(run, tmp_path):
     table = pd.read_csv(tmp_path / "team" / "team.csv")
     assert list(table["dataset"]) == ["digits", "digits", "linear", "linear"]
     assert (table["splits"] == 3).all()
+    page = (tmp_path / "team" / "team.md").read_text()
+    assert "`deferlearn bench team digits linear --splits 3 --seed 4`" in page
+    assert "seeds 4 to 6" in page
+    # At the larger budget the team is better by a tenth, at the smaller one by nothing.
+    assert "| uncertainty | 2 | 2 | 0 | 0 |" in page
+    assert page.count("better") == 2 * len(BASELINES) + 1
+    assert "| all | 12 |" in page  # two data sets, three splits, two budgets, one policy
+    assert (tmp_path / "team" / "team.png").stat().st_size > 1000
 
 
 def test_command_goes_on(run, tmp_path, monkeypatch):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from deferlearn.cli._errors import FAILURE, STOPPED, fail
 from deferlearn.cli._progress import KEPT, Advance, progress_bar
@@ -63,6 +64,7 @@ def team(
     from deferlearn.experiments.store import write_table
     from deferlearn.experiments.team import QUICK_SPLITS, SPLITS, team_jobs, team_table, team_work
     from deferlearn.experiments.team_data import NAMES
+    from deferlearn.experiments.team_page import write_team_page
 
     names = data or list(NAMES)
     unknown = [name for name in names if name not in NAMES]
@@ -84,6 +86,7 @@ def team(
         table = team_table(rows)
         write_table(out / "team" / "rows.parquet", rows)
         write_table(out / "team" / "team.csv", table)
+        page = write_team_page(out / "team", rows, table, _command(data, count, seed))
     except KeyboardInterrupt:
         fail(COMMAND, KEPT, STOPPED)
     except JobError as error:
@@ -92,11 +95,18 @@ def team(
         what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
         fail(COMMAND, f"cannot go on: {what}", FAILURE)
     _print(table, seed, count)
-    typer.echo(f"Rows and table: {out / 'team'}")
+    typer.echo(f"Page, picture, table and rows: {page}")
+
+
+def _command(data: list[str] | None, count: int, seed: int) -> str:
+    """What to type to get the same again."""
+    words = ["deferlearn bench team", *(data or []), f"--splits {count}"]
+    return " ".join([*words, f"--seed {seed}"] if seed else words)
 
 
 def _print(table: pd.DataFrame, seed: int, count: int) -> None:
     from deferlearn.experiments.team import BASELINES, verdicts
+    from deferlearn.experiments.team_page import difference_of
 
     console = Console()
     shown = Table(
@@ -105,23 +115,18 @@ def _print(table: pd.DataFrame, seed: int, count: int) -> None:
     )
     for heading in ("data", "budget", "team", "asked", "policy", *BASELINES):
         shown.add_column(heading, justify="left" if heading in ("data", "policy") else "right")
+    colours = {"better": "green", "worse": "red"}
     for line in table.to_dict("records"):
+        differences = [difference_of(line, name) for name in BASELINES]
         shown.add_row(
             line["dataset"],
             f"{line['budget']:g}",
             f"{line['team']:.3f}",
             f"{line['asked']:.2f}",
             line["policy"],
-            *(_difference(line, name) for name in BASELINES),
+            *(Text(said, style=colours.get(said.split()[-1], "")) for said in differences),
         )
     console.print(shown)
     for name, counts in verdicts(table).items():
         said = ", ".join(f"{what} {number}" for what, number in counts.items())
         console.print(f"against {name}: {said}", highlight=False)
-
-
-def _difference(line: dict[str, Any], name: str) -> str:
-    low, high = line[f"low {name}"], line[f"high {name}"]
-    mark = "better" if high < 0 else "worse" if low > 0 else ""
-    colour = {"better": "green", "worse": "red"}.get(mark, "default")
-    return f"[{colour}]{line[f'minus {name}']:+.3f} \\[{low:+.3f}, {high:+.3f}] {mark}[/]"

@@ -67,12 +67,15 @@ def team_work(p: dict[str, Any]) -> list[Row]:
             key = (repr(team), settings.alpha, budget if trained else None)
             if key not in fitted:
                 # Without folds a ranking is the same, unless it is learned from held-out margins.
-                in_folds = team.policy != "margin" if trained else isinstance(team, AdvantageTriage)
-                folds = {} if in_folds else {"cv": None}
-                ready = equip(team, settings, {**trials.common, "budget": budget, **folds})
-                fitted[key] = ready.fit(split.X_train, split.y_train, **human)
-            asked = fitted[key].defer_top(split.X_test, None if trained else budget)
-            answer = np.where(asked, split.human_test, fitted[key].predict(split.X_test))
+                if team.policy != "margin" if trained else isinstance(team, AdvantageTriage):
+                    own = equip(team, settings, {**trials.common, "budget": budget})
+                    fitted[key] = own.fit(split.X_train, split.y_train, **human)
+                else:
+                    fitted[key] = trials.without_folds(team, settings, budget)
+            ready = fitted[key]
+            # Who was trained for a budget may have found that fewer should be deferred.
+            asked = ready.defer_top(split.X_test, ready.deferral_rate_ if trained else budget)
+            answer = np.where(asked, split.human_test, ready.predict(split.X_test))
             rows.append(
                 {
                     "budget": budget,
@@ -115,7 +118,7 @@ def team_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def verdicts(table: pd.DataFrame) -> dict[str, dict[str, int]]:
-    """For each baseline: cells in which the team is better, as good, worse, and worse by a hundredth."""
+    """For each baseline: cells with the team better, neither, worse, and worse by more than `WORST`."""
     out = {}
     for name in BASELINES:
         low, high = table[f"low {name}"], table[f"high {name}"]
@@ -124,6 +127,6 @@ def verdicts(table: pd.DataFrame) -> dict[str, dict[str, int]]:
             "better": int((high < 0).sum()),
             "no difference": int(((low <= 0) & (high >= 0)).sum()),
             "worse": int((low > 0).sum()),
-            "worse by more than 0.01": int((low > WORST).sum()),
+            "much worse": int((low > WORST).sum()),
         }
     return out

@@ -153,8 +153,8 @@ class Trials:
         key = (id(settings), _name_of(selecting), budget)
         if key not in self._ranked:
             if selecting.submodularity_ratio == "sweep":
-                ratio = self._ratio_of(selecting, settings, budget)
-                selecting.set_params(submodularity_ratio=ratio)
+                result = self.without_folds(selecting, settings, budget).selection_
+                selecting.set_params(submodularity_ratio=result.submodularity_ratio)
             self._ranked[key] = self._without_each_fold(selecting, settings, budget)
         parts: list[_Part] = self._ranked[key]
         margin = self._join([part.margin for part in parts])
@@ -168,12 +168,15 @@ class Trials:
             scores.append(_places(policy.deferral_score(held_out, part.margin), part.rate))
         return margin, self._join(scores), self._mean_rate(parts)
 
-    def _ratio_of(self, team: AssistedSVC, settings: MachineSettings, budget: float) -> float:
-        whole = equip(team, settings, {**self.common, "budget": budget, "cv": None})
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # if it wins, it will say so again
-            whole.fit(self.samples.X, self.labels, **self.human)
-        return float(whole.selection_.submodularity_ratio)
+    def without_folds(self, team: Any, settings: MachineSettings, budget: float) -> Any:
+        """The team fitted on all samples, its threshold on these very samples; fitted once."""
+        key = ("all", id(settings), _name_of(team), budget)
+        if key not in self._ranked:
+            ready = equip(team, settings, {**self.common, "budget": budget, "cv": None})
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # the winner will say so again
+                self._ranked[key] = ready.fit(self.samples.X, self.labels, **self.human)
+        return self._ranked[key]
 
     def _rank_by_fitting(
         self, team: Any, settings: MachineSettings, budget: float
