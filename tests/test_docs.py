@@ -23,7 +23,7 @@ PAGES = sorted([*DOCS.glob("*.md"), *DOCS.glob("howto/*.md")])
 STORIES = sorted(EXAMPLES.rglob("plot_*.py"))
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```", re.M | re.S)
 # Commands of a page that are quick enough to run; of the others the options are checked.
-QUICK = ("fit", "apply", "import-answers")
+QUICK = ("fit", "apply", "report", "import-answers")
 # Every room that says what is public.
 ROOMS = ["deferlearn"] + [
     f"deferlearn.{room.name}"

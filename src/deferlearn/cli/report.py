@@ -127,8 +127,8 @@ def report(
     It says whether assistance pays, who errs where, whether the model defers as many cases as it promises,
     and lists the cases, those for humans first: the file holds their data. If the model was fitted on
     these very cases, errors are those of teams that were fitted without the case. Verdict and curves fit
-    dozens of teams on parts of the cases: about half a minute with 300 cases, minutes with 1000 or where a
-    team holds forests; --jobs and --quick help.
+    dozens of teams on parts of the cases: about half a minute with 600 cases, a minute or two with 1000;
+    --jobs and --quick help.
     """
     require_arrow(NAME)
     if find_spec("pandas") is None:
