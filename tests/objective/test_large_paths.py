@@ -9,10 +9,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import deferlearn._column_cache as _column_cache
 import deferlearn.kernels as kernels
+import deferlearn.objective.decomposition as decomposition
+import deferlearn.objective.response as response
 import deferlearn.objective.solver as solver
-import deferlearn.objective.start as start
 import deferlearn.objective.state as state
+import deferlearn.objective.svm as svm
 from checks import check_seeds, reference_value, state_faults, value_faults
 from deferlearn.datasets import make_shifted
 from deferlearn.objective import SVMObjective
@@ -27,8 +30,11 @@ def tiny_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(solver, "EXTRA", 0)
     monkeypatch.setattr(solver, "MOST_VIOLATORS", 5)
     monkeypatch.setattr(kernels, "WHOLE_GRAM_LIMIT", 20)
-    monkeypatch.setattr(start, "WHOLE_GRAM_LIMIT", 20)
-    monkeypatch.setattr(kernels, "COLUMN_CACHE_BYTES", 2048)
+    monkeypatch.setattr(svm, "check_cache_size", lambda size: 4096)
+    monkeypatch.setattr(_column_cache, "LEAST_COLUMNS", 3)
+    monkeypatch.setattr(decomposition, "BLOCK_ENTRIES", 200)
+    monkeypatch.setattr(decomposition, "LEAST_AT_ONCE", 4)
+    monkeypatch.setattr(response, "CHUNK", 3)
 
 
 @pytest.mark.parametrize("seeds", chunks(130_000, 2_800 if FULL else 280, 28), ids=str)

@@ -54,7 +54,7 @@ def decide(
             Q, None, y, upper, root, offset, a, a_lo, G, beta, status, members, p, R, mu, quadratic,
             ks[at : at + 1], nobody, nobody, nobody, mu_new[at : at + 1], most_steps,
         )  # fmt: skip
-        outcome, gain, steps, _, gap, short = trial[0][0]
+        outcome, gain, steps, _, gap, short, _ = trial[0][0]
         n_steps += int(steps)
         n_solved += 1
         if outcome != DONE or gap + 2.0 * value * short > accuracy * mu_new[at]:

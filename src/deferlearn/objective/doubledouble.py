@@ -52,16 +52,21 @@ def multiply(a_hi, a_lo, b_hi, b_lo):
 @compiled
 def weighted_row_sum(rows, hi, lo):
     """``rows.T @ (hi + lo)``, as a pair of arrays."""
+    out_hi, out_lo = np.zeros(rows.shape[1]), np.zeros(rows.shape[1])
+    add_weighted_rows(rows, hi, lo, out_hi, out_lo)
+    return out_hi, out_lo
+
+
+@compiled
+def add_weighted_rows(rows, hi, lo, out_hi, out_lo):
+    """The same, added to a pair of arrays."""
     n_rows, n_columns = rows.shape
-    out_hi = np.zeros(n_columns)
-    out_lo = np.zeros(n_columns)
     for i in range(n_rows):
         if hi[i] == 0.0:
             continue
         for j in range(n_columns):
             p, e = multiply(rows[i, j], 0.0, hi[i], lo[i])
             out_hi[j], out_lo[j] = add(out_hi[j], out_lo[j], p, e)
-    return out_hi, out_lo
 
 
 @compiled

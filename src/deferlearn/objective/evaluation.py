@@ -7,13 +7,15 @@ from numpy.typing import NDArray
 
 from deferlearn.kernels import Array, Index
 from deferlearn.objective import solver
-from deferlearn.objective.path import DONE
+from deferlearn.objective.path import DONE, UP
 from deferlearn.objective.scaling import mu_from_alpha
 from deferlearn.objective.solver import GAP, Counters, Ends
 from deferlearn.objective.state import State, WorkingSet
 
 # Numbers of an (n_candidates, n_samples) matrix that may exist at once.
 CHUNK_ENTRIES = 2**22
+# Rounding of a product of two lengths, relative, with room to spare.
+SLACK = 1e-12
 
 
 def exact_gains(state: State, ws: WorkingSet, ks: Index, counters: Counters) -> Array:
@@ -109,19 +111,35 @@ def optimal(state: State, ws: WorkingSet, ends: Ends) -> NDArray[np.bool_]:
 
 
 def _outside(state: State, ws: WorkingSet, ends: Ends) -> tuple[Array, Array]:
-    """The same sums as in `removal`, over the samples that the paths did not look at."""
+    """The same sums as in `removal`, over the samples that the paths did not look at.
+
+    A sample whose G is farther from zero than it can have moved owes nothing; by Cauchy and Schwarz it
+    moves by no more than its own length times that of the change of mu w, which the path knows. So
+    next to nobody has to be looked at.
+    """
     problem = state.problem
-    row, somebody = np.arange(len(ends.ks)), ends.ks >= 0
     outside = np.flatnonzero(state.kept & (ws.position < 0))
-    change = np.zeros((len(row), len(state.a)))
-    change[:, ws.index] = ends.a - state.a[ws.index]
-    change[row[somebody], ends.ks[somebody]] = -state.a[ends.ks[somebody]]
-    moved = np.flatnonzero(change.any(axis=0))
-    G = problem.gram.image(moved, change[:, moved].T)[outside].T + state.G[outside]
-    G += np.outer(ends.beta - state.beta, problem.y[outside]) - (ends.mu - state.mu)[:, None]
-    G[ends.ks[:, None] == outside] = 0.0  # the candidate itself owes nothing
-    a, below = state.a[outside], np.maximum(-G, 0.0)
-    gap = np.maximum(G, 0.0) @ a
-    if problem.hard:
-        return gap, below.max(axis=1, initial=0.0)
-    return gap + below @ (problem.upper[outside] - a), np.zeros(len(row))
+    gap, short = np.zeros(len(ends.ks)), np.zeros(len(ends.ks))
+    at_upper = state.status[outside] == UP
+    for c, k in enumerate(ends.ks.tolist()):
+        shift = problem.y[outside] * (ends.beta[c] - state.beta) - (ends.mu[c] - state.mu)
+        G = state.G[outside] + shift
+        reach = problem.root[outside] * (ends.moved[c] * (1.0 + SLACK))
+        unsure = np.flatnonzero(np.where(at_upper, G + reach > 0.0, G - reach < 0.0))
+        unsure = unsure[outside[unsure] != k]  # the candidate itself owes nothing
+        if len(unsure) == 0:
+            continue
+        change = ends.a[c] - state.a[ws.index]
+        moved = np.flatnonzero(change)
+        index, coef = ws.index[moved], change[moved]
+        if k >= 0 and ws.position[k] < 0:
+            index, coef = np.append(index, k), np.append(coef, -state.a[k])
+        rows = outside[unsure]
+        G = G[unsure] + problem.gram.image_at(rows, index, coef)
+        a, below = state.a[rows], np.maximum(-G, 0.0)
+        gap[c] = np.maximum(G, 0.0) @ a
+        if problem.hard:
+            short[c] = below.max()
+        else:
+            gap[c] += below @ (problem.upper[rows] - a)
+    return gap, short

@@ -28,12 +28,12 @@ def removal_paths(
 
     Returns, for each: a row of numbers (outcome; exact change of the dual value, which is the gain if
     the rest agrees; steps; beta; the working set's part of mu times the duality gap; by how much G
-    falls short of zero where a has no upper bound), the working set's a (a pair) and status at the
-    end; and members, p, R of the last one.
+    falls short of zero where a has no upper bound; at most how far mu w has moved), the working set's a
+    (a pair) and status at the end; and members, p, R of the last one.
     """
     e = y.size
     n = local.size
-    numbers = np.zeros((n, 6))
+    numbers = np.zeros((n, 7))
     a_end, a_end_lo = np.empty((n, e)), np.zeros((n, e))
     status_end = np.empty((n, e), dtype=np.int8)
     members_c = members.copy()
@@ -102,6 +102,7 @@ def removal_paths(
                     gap += blur * max(a_c[i], upper[i] - a_c[i])
 
         linear, first_order, second_order = 0.0, 0.0, 0.0
+        size = 0.0  # of the change, by its entries
         own, own_lo = 0.0, 0.0  # (Q change)_k, if k is outside of the working set
         owed = -y_k * a_k if k < 0 else 0.0  # what the change leaves of y.a
         for i in range(e):
@@ -111,6 +112,7 @@ def removal_paths(
             if d != 0.0:
                 image = G[i] - y[i] * beta + mu
                 linear += d
+                size += abs(d)
                 owed += y[i] * d
                 first_order += d * image
                 second_order += d * ((G_c[i] - y[i] * beta_c + mu_new[c]) - image)
@@ -123,6 +125,7 @@ def removal_paths(
                         own, own_lo = add(own, own_lo, v_hi, v_lo)
         if k < 0:
             linear -= a_k
+            size += a_k
             first_order -= a_k * (outside[c, 5] - y_k * beta + mu)
             v_hi, v_lo = multiply(outside[c, 0], outside[c, 1], -a_k, -a_k_lo)
             own, own_lo = add(own, own_lo, v_hi, v_lo)
@@ -136,4 +139,6 @@ def removal_paths(
         )
         numbers[c, 0], numbers[c, 1], numbers[c, 2] = outcome, gain, steps
         numbers[c, 3], numbers[c, 4], numbers[c, 5] = beta_c, gap, short
+        # Each image in the sum is off by at most the blur at the start and at the end.
+        numbers[c, 6] = np.sqrt(max(second_order, 0.0) + 4.0 * blur * size)
     return numbers, a_end, a_end_lo, status_end, members_c, p_c, R_c

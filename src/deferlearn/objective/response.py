@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
+from deferlearn._threads import side_by_side
 from deferlearn.kernels import Array, Index
 from deferlearn.objective.compiling import compiled, internal, summing
-from deferlearn.objective.free_set import inverse_times
 from deferlearn.objective.state import ROUNDING, State, WorkingSet
 
 # Over-relaxed ADMM (Boyd et al. 2011, section 3.4.3): steps before each look at the bounds,
@@ -31,9 +31,8 @@ FEW = 3
 STALE = 0.25
 RELAXATION = 1.6
 PENALTY = 0.1
-# Numbers of a (n_samples, near samples) matrix that may be kept from one state to the next;
-# there are five (80 MB).
-MOST_KEPT = 2**21
+# Candidates at once: bounds the memory of the matrices.
+CHUNK = 512
 
 
 class Response:
@@ -62,50 +61,98 @@ class Response:
             self.inverse -= np.outer(self.shift, self.shift) / scale
             self.shift /= scale
         self.inverse_sums = self.inverse.sum(axis=0)
-        # For each candidate its response, the response's image, ADMM's dual, its rows of Q and their
-        # solution; kept for the next state unless that would take too much memory.
-        self.keeps = len(problem.y) * len(near) <= MOST_KEPT
-        self._allot(len(problem.y) if self.keeps else 0)
+        # For each candidate its response, the response's image, ADMM's dual and its rows of Q; kept for
+        # the next state, for as many candidates as the memory allows.
+        n = len(problem.y)
+        self.most = n if self.whole else min(n, problem.gram.kept_entries // len(near))
+        self.slot = np.arange(n) if self.whole else np.full(n, -1)
+        self._used = 0
+        if not self.whole:
+            problem.gram.keep_columns(near)
+        self._allot(self.most if self.whole else self.most + CHUNK)
 
     def _allot(self, count: int) -> None:
+        # Memory that nobody writes to costs nothing.
         shape = (count, len(self.near))
         self.change, self.image, self.dual = np.empty(shape), np.empty(shape), np.empty(shape)
-        self.rows, self.solved = np.empty(shape), np.empty(shape)
+        self.rows = np.empty(shape)
         self.age = np.full(count, -1)  # states since the image was computed afresh; -1: unknown
+
+    def _reserve(self, ks: Index) -> Index:
+        """The places of ks, new ones where there is room; -1 where there is none."""
+        new = ks[self.slot[ks] < 0][: self.most - self._used]
+        self.slot[new] = np.arange(self._used, self._used + len(new))
+        self._used += len(new)
+        return self.slot[ks]
 
     def serves(self, state: State) -> bool:
         """Whether another state's margin is near enough."""
         outside = np.count_nonzero(self.position[state.members] < 0)
-        return self.keeps and bool(outside <= STALE * len(state.members))
+        return bool(outside <= STALE * len(state.members))
 
     def take_over(self, old: Response, state: State) -> None:
         """Begin with the responses of another near set, as far as it was the same."""
-        known = np.flatnonzero(old.age >= 0)
-        if not (self.keeps and len(known)):
-            return
+        known = np.flatnonzero(state.kept & (old.slot >= 0))
+        known = known[old.age[old.slot[known]] >= 0]
+        known = known[self._reserve(known) >= 0]
         here = np.flatnonzero(old.position[self.near] >= 0)
         there = old.position[self.near[here]]
-        self.change[known], self.dual[known] = 0.0, -state.G[self.near] / self.penalty
-        self.change[np.ix_(known, here)] = old.change[np.ix_(known, there)]
-        self.dual[np.ix_(known, here)] = old.dual[np.ix_(known, there)]
-        self.image[known] = self.change[known] @ self.Q
-        self.rows[known] = self._rows(state, known)
-        self.solved[known] = self.rows[known] @ self.inverse
-        self.age[known] = 0
+        # One matrix after the other, so that there is never more than a set of them.
+        del old.image, old.rows
+        for ks in chunks(known):
+            change = np.zeros((len(ks), len(self.near)))
+            change[:, here] = old.change[old.slot[ks]][:, there]
+            self.change[self.slot[ks]] = change
+        del old.change
+        for ks in chunks(known):
+            dual = np.tile(-state.G[self.near] / self.penalty, (len(ks), 1))
+            dual[:, here] = old.dual[old.slot[ks]][:, there]
+            self.dual[self.slot[ks]] = dual
+        del old.dual
+        for ks in chunks(known):
+            slot = self.slot[ks]
+            self.image[slot] = self.change[slot] @ self.Q
+            self.rows[slot] = self._rows(state, ks)
+        self.age[self.slot[known]] = 0
 
-    def bounds(self, state: State, ks: Index, floor: Array) -> Array:
+    def bounds(self, state: State, ks: Index, floor: Array, n_jobs: int = 1) -> Array:
         """Upper bounds of the gains of ks, tightened until they are below their floor."""
-        slot = ks
-        if not self.keeps:
-            self._allot(len(ks))
-            slot = np.arange(len(ks))
-        new = np.flatnonzero(self.age[slot] < 0)
-        if len(new) and not self.whole:
-            self.rows[slot[new]] = self._rows(state, ks[new])
-        return tighten(
-            ks, slot, floor, state.mu_without(ks),
-            self.arrays, state.problem.arrays, state.arrays, state.numbers,
-        )  # fmt: skip
+        slot = self._reserve(ks)
+        out = np.empty(len(ks))
+        at = np.flatnonzero(slot >= 0)
+        out[at] = self._tighten(state, ks[at], slot[at], floor[at], n_jobs)
+        for part in chunks(np.flatnonzero(slot < 0)):  # no room: they are forgotten at once
+            scratch = self.most + np.arange(len(part))
+            self.age[scratch] = -1
+            out[part] = self._tighten(state, ks[part], scratch, floor[part], n_jobs)
+        return out
+
+    def _tighten(self, state: State, ks: Index, slot: Index, floor: Array, n_jobs: int) -> Array:
+        """Whatever n_jobs is, the same parts are worked on in the same way: so are the bounds the same."""
+        mu = state.mu_without(ks)
+        shared = self.arrays, state.problem.arrays, state.arrays, state.numbers
+        if not self.whole:
+            for part in chunks(np.flatnonzero(self.age[slot] < 0)):
+                self.rows[slot[part]] = self._rows(state, ks[part])
+
+        def first(part: Index) -> Array:
+            return carry(ks[part], slot[part], mu[part], *shared)
+
+        out = np.concatenate(
+            [np.empty(0), *side_by_side(first, chunks(np.arange(len(ks))), n_jobs)]
+        )
+        active = np.flatnonzero(out >= floor)
+        if len(active) <= FEW < len(ks):
+            return out
+        parts = chunks(active)
+        few = FEW if len(parts) == 1 and len(ks) > FEW else 0
+
+        def then(part: Index) -> Array:
+            return respond(ks[part], slot[part], floor[part], mu[part], out[part], few, *shared)
+
+        for part, bounds in zip(parts, side_by_side(then, parts, n_jobs), strict=True):
+            out[part] = bounds
+        return out
 
     def _rows(self, state: State, ks: Index) -> Array:
         if self.whole:
@@ -117,8 +164,7 @@ class Response:
         """What compiled code is given: matrices over the near samples, and the kept responses."""
         return (
             self.near, self.position, self.Q, self.inverse, self.inverse_sums, self.shift,
-            self.penalty, self.Q_all, self.whole, self.change, self.image, self.dual, self.rows,
-            self.solved, self.age,
+            self.penalty, self.Q_all, self.whole, self.change, self.image, self.dual, self.rows, self.age,
         )  # fmt: skip
 
 
@@ -132,6 +178,11 @@ def _inverse(matrix: Array) -> Array:
     return np.ascontiguousarray(lower + np.tril(lower, -1).T)
 
 
+def chunks(index: Index) -> list[Index]:
+    """Parts of a size that bounds the memory of the matrices."""
+    return [index[start : start + CHUNK] for start in range(0, len(index), CHUNK)]
+
+
 @compiled
 def tighten(ks, slot, floor, mu, response, samples, state, numbers):
     """Upper bounds of the gains of ks, tightened until they are below their floor or few are not.
@@ -139,14 +190,25 @@ def tighten(ks, slot, floor, mu, response, samples, state, numbers):
     ``slot`` says where each candidate's response is kept; the tuples are those that `Response`, `Problem`
     and `State` offer.
     """
-    (
-        near, position, Q, inverse, inverse_sums, shift, penalty, Q_all, whole,
-        change, image, duals, rows, solved, age,
-    ) = response  # fmt: skip
-    labels, _, uppers, roots, diagonal, _, offset, _ = samples
-    a_all, _, G, _, kept, members, R = state
-    beta, mu_now, total, quadratic, present, value, _, _, _ = numbers
-    n, e = len(ks), len(near)
+    out = carry(ks, slot, mu, response, samples, state, numbers)
+    active = np.flatnonzero(out >= floor)
+    if len(active) == 0 or len(active) <= FEW < len(ks):
+        return out
+    few = FEW if len(ks) > FEW else 0
+    out[active] = respond(
+        ks[active], slot[active], floor[active], mu[active], out[active], few,
+        response, samples, state, numbers,
+    )  # fmt: skip
+    return out
+
+
+@internal
+def _near_margin(near, samples, state, numbers):
+    """Label, dual variable, image, upper bound and length of the samples near the margin."""
+    labels, _, uppers, roots, _, _, _, _ = samples
+    a_all, _, G, _, kept, _, _ = state
+    beta, mu_now = numbers[0], numbers[1]
+    e = len(near)
     y, a, images = np.empty(e), np.empty(e), np.empty(e)
     upper, root = np.empty(e), np.empty(e)
     for i in range(e):
@@ -154,10 +216,22 @@ def tighten(ks, slot, floor, mu, response, samples, state, numbers):
         y[i], a[i], root[i] = labels[k], a_all[k], roots[k]
         images[i] = G[k] - labels[k] * beta + mu_now
         upper[i] = uppers[k] if kept[k] else 0.0
+    return y, a, images, upper, root
+
+
+@compiled
+def carry(ks, slot, mu, response, samples, state, numbers):
+    """Upper bounds of the gains of ks by the responses that they had in the last state."""
+    (
+        near, position, Q, _, _, _, penalty, Q_all, whole, change, image, duals, rows, age,
+    ) = response  # fmt: skip
+    labels, _, _, roots, diagonal, _, offset, _ = samples
+    a_all, _, G, _, _, members, R = state
+    beta, mu_now, total, quadratic, present, value, _, _, _ = numbers
+    y, a, images, upper, root = _near_margin(near, samples, state, numbers)
+    n, e = len(ks), len(near)
     direction, direction_image = _direction(Q, y, position, members, R, offset)
     out = np.empty(n)
-    active = np.empty(n, dtype=np.int64)
-    left = 0
     for c in range(n):
         s, k = slot[c], ks[c]
         if age[s] < 0:  # looked at for the first time
@@ -166,7 +240,6 @@ def tighten(ks, slot, floor, mu, response, samples, state, numbers):
                 duals[s, i] = -G[near[i]] / penalty
                 if whole:
                     rows[s, i] = Q_all[k, near[i]]
-            inverse_times(inverse, e, rows[s], solved[s])
             age[s] = 0
         outer = a_all[k] if position[k] < 0 else 0.0
         good = _carry_over(
@@ -182,14 +255,25 @@ def tighten(ks, slot, floor, mu, response, samples, state, numbers):
                 quadratic, present, total, value, 1.0 + age[s],
             )  # fmt: skip
             out[c] = min(value, bound)
-        if out[c] >= floor[c]:
-            active[left] = c
-            left += 1
+    return out
 
-    if left == 0 or left <= FEW < n:
-        return out
 
-    # ADMM for those that remain; what does not depend on the candidate comes first.
+@compiled
+def respond(ks, slot, floor, mu, known, few, response, samples, state, numbers):
+    """The bounds that are known, tightened by ADMM until they are below their floor or few are not."""
+    (
+        near, position, Q, inverse, inverse_sums, shift, penalty, _, _, change, image, duals, rows, age,
+    ) = response  # fmt: skip
+    labels, _, _, roots, diagonal, _, offset, _ = samples
+    a_all, _, G, _, _, _, _ = state
+    beta, mu_now, total, quadratic, present, value, _, _, _ = numbers
+    y, a, images, upper, root = _near_margin(near, samples, state, numbers)
+    e = len(near)
+    out = known.copy()
+    left = len(ks)
+    active = np.arange(left)
+
+    # What does not depend on the candidate comes first.
     owed = 0.0
     linear = images.copy()
     for j in range(e):
@@ -203,6 +287,10 @@ def tighten(ks, slot, floor, mu, response, samples, state, numbers):
     z, dual, constant = np.empty((left, e)), np.empty((left, e)), np.empty((left, e))
     x, target = np.empty((left, e)), np.empty((left, e))
     for r in range(left):
+        for i in range(e):
+            target[r, i] = rows[slot[r], i]
+    np.dot(target, inverse, x)  # how all respond to one unit of each candidate
+    for r in range(left):
         c = active[r]
         s, k = slot[c], ks[c]
         outer = a_all[k] if position[k] < 0 else 0.0
@@ -210,9 +298,7 @@ def tighten(ks, slot, floor, mu, response, samples, state, numbers):
         for i in range(e):
             z[r, i] = min(max(a[i] + change[s, i], 0.0), upper[i])
             dual[r, i] = duals[s, i]
-            constant[r, i] = (
-                goal * shift[i] + fixed[i] + outer * solved[s, i] + mu[c] * inverse_sums[i]
-            )
+            constant[r, i] = goal * shift[i] + fixed[i] + outer * x[r, i] + mu[c] * inverse_sums[i]
     for steps in STEPS:
         for _ in range(steps):
             for r in range(left):
@@ -264,7 +350,7 @@ def tighten(ks, slot, floor, mu, response, samples, state, numbers):
                     active[going] = c
                 going += 1
         left = going
-        if left == 0 or left <= FEW < n:
+        if left <= few:
             break
     return out
 

@@ -28,8 +28,6 @@ from deferlearn.objective.validation import as_reals
 # Bound samples near the margin that may respond besides the free ones: this many times their number.
 # More of them make bounds tighter and dearer: worth it only where no exact gain follows.
 NEAR, NEAR_ALONE, LEAST_NEAR = 1.0, 1.5, 16
-# Candidates at once: bounds the memory of the matrices.
-CHUNK = 512
 
 
 class Score(NamedTuple):
@@ -58,13 +56,15 @@ class Screening:
     All copies of an objective share it, whatever their states. Each thread has its own.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, n_jobs: int = 1) -> None:
+        self.n_jobs = n_jobs
         self._kept = threading.local()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {}  # what is kept can be made anew
+        return {"n_jobs": self.n_jobs}  # what is kept can be made anew
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        self.n_jobs = state["n_jobs"]
         self._kept = threading.local()
 
     def gain_bounds(
@@ -108,10 +108,8 @@ class Screening:
             response = self._kept_response(state, ws) if score else _response(state, ws, NEAR_ALONE)
         if response is not None:
             at_all = np.flatnonzero(open_)
-            for start in range(0, len(at_all), CHUNK):
-                part = at_all[start : start + CHUNK]
-                bounds = response.bounds(state, ks[part], floor[part] - slack)
-                upper[part] = np.minimum(upper[part], bounds + slack)
+            bounds = response.bounds(state, ks[at_all], floor[at_all] - slack, self.n_jobs)
+            upper[at_all] = np.minimum(upper[at_all], bounds + slack)
         return np.minimum(lower, upper), upper
 
     def decide(
@@ -121,7 +119,7 @@ class Screening:
         if not ws.whole or state.precise or state.trivial or leaves_nothing(state, ks).any():
             return None
         response = self._kept_response(state, ws)
-        if response is None or not response.keeps:
+        if response is None:
             return None
         mu = state.mu_without(ks)
         done, lower, upper, n_paths, n_steps, at, end = decide(

@@ -145,6 +145,11 @@ class Ends(NamedTuple):
         """By how much G falls short of zero where dual variables have no upper bound."""
         return self.numbers[:, 5]
 
+    @property
+    def moved(self) -> Array:
+        """At most how far each path has moved mu w, by its length in feature space."""
+        return self.numbers[:, 6]
+
 
 def removal_ends(
     state: State, ws: WorkingSet, ks: Index, counters: Counters, mu_new: Array | None = None

@@ -2,7 +2,8 @@
 
 Nothing here needs to be accurate: whatever the guess, `solver.settle` makes it exact and proves it.
 A small problem needs no guess. A large linear one is solved by an interior-point method, whose cost
-grows with n d^2 and not with n^2; other kernels, and very many features, by scikit-learn's solvers.
+grows with n d^2 and not with n^2; very many features, and kernels whose matrix is kept, by scikit-learn's
+solvers; kernels whose matrix is not kept block by block (module `decomposition`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ import scipy.linalg
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, LinearSVC
 
-from deferlearn.kernels import WHOLE_GRAM_LIMIT, Array, KernelGram, LinearGram
+from deferlearn.kernels import Array, KernelGram, LinearGram
+from deferlearn.objective.decomposition import decompose
 from deferlearn.objective.free_set import independent
 from deferlearn.objective.path import FREE, LOW, UP
 from deferlearn.objective.scaling import c_from_alpha
@@ -51,7 +53,9 @@ def _guess(state: State) -> tuple[Array, float] | None:
         return None
     if isinstance(gram, LinearGram):
         return _scikit_learn_linear(state, gram)
-    if isinstance(gram, KernelGram) and state.problem.offset and gram.n <= WHOLE_GRAM_LIMIT:
+    if isinstance(gram, KernelGram) and gram.dear:
+        return decompose(state, gram)
+    if isinstance(gram, KernelGram) and state.problem.offset:
         return _scikit_learn_kernel(state, gram)
     return None
 

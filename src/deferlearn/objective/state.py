@@ -19,6 +19,12 @@ from deferlearn.objective.scaling import mu_from_alpha
 # Up to this size every sample is in the working set, and nothing needs to be checked outside of it.
 WHOLE_SET_LIMIT = 768
 _EPS = float(np.finfo(np.float64).eps)
+# Where an image is dear: it is moved while that takes this many times fewer columns than a fresh one,
+MOVED_SHARE = 2
+# counting these roundings for an entry of Q, evaluated in another way than before,
+ENTRY_ROUNDINGS = 64
+# and until they may add up to this share of the gradient.
+CARRIED = 1e-12
 # What sums over all samples may lose, relative to their terms, so that a bound stays one.
 ROUNDING = 64 * _EPS
 
@@ -42,12 +48,47 @@ class Problem:
         return float(self.root.max(initial=0.0))
 
     @cached_property
+    def reach(self) -> float:
+        """Sum of the lengths of all images, times the most that their dual variables can be."""
+        return 0.0 if self.hard else float(self.root @ self.upper)
+
+    @cached_property
     def arrays(self) -> tuple[Any, ...]:
         """What compiled code is given of a problem: each sample's numbers, and what all share."""
         return (
             self.y, self.weight, self.upper, self.root, self.gram.diagonal,
             self.alpha, self.offset, self.hard,
         )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Image:
+    """``Qa`` of the dual variables that a state had, with what rounding may have added since.
+
+    Each entry is off by no more than ``error`` times the length of its sample's image, besides what a
+    sum that is made afresh is off by.
+    """
+
+    Qa: Array
+    a: Array
+    error: float
+
+    def moved_to(self, state: State) -> Image | None:
+        """The image of a state's dual variables from this one; None if it is better made afresh."""
+        problem = state.problem
+        change = state.a - self.a
+        moved = np.flatnonzero(change)
+        if MOVED_SHARE * len(moved) > np.count_nonzero(state.a):
+            return None
+        # Rounding: of each product with an entry of Q that was itself rounded, of each addition, and of
+        # the last to an entry that is at most its sample's length times that of mu w.
+        length = float(problem.root[moved] @ np.abs(change[moved]))
+        norm = math.sqrt(max(float(self.a @ self.Qa), 0.0)) + length
+        error = self.error + _EPS * ((len(moved) + ENTRY_ROUNDINGS) * length + norm)
+        if error * problem.longest > CARRIED * (state.mu + norm * problem.longest):
+            return None
+        Qa = self.Qa + problem.gram.image(moved, change[moved])
+        return Image(Qa, state.a.copy(), error)
 
 
 @dataclass
@@ -69,6 +110,7 @@ class State:
     R: Array
     precise: bool = False
     removed: list[int] = field(default_factory=list)
+    image: Image | None = None
     _derived: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def copy(self) -> State:
@@ -76,7 +118,7 @@ class State:
         return State(
             self.problem, self.kept.copy(), self.a.copy(), self.a_lo.copy(), self.G.copy(), self.beta,
             self.status.copy(), self.members.copy(), self.R.copy(), self.precise,
-            list(self.removed), dict(self._derived),
+            list(self.removed), self.image, dict(self._derived),
         )  # fmt: skip
 
     def changed(self) -> None:
@@ -199,21 +241,30 @@ class State:
         """Have no free set, and so no inverse."""
         self.members, self.R = np.empty(0, dtype=np.int64), np.empty((0, 0))
 
-    def refresh(self) -> None:
-        """Clip the dual variables to their box and compute the gradient from them, afresh."""
+    def refresh(self, anew: bool = False) -> None:
+        """Clip the dual variables to their box and compute the gradient from them.
+
+        Afresh, or, where that costs much, from what moved since: its rounding is known, and counts in
+        all that is proved of the state. ``anew`` allows the first only.
+        """
         self.clip()
         self.changed()
-        self.G = self.fresh_gradient()
+        if self.precise or not self.problem.gram.dear:
+            self.image = None
+            Qa = self._fresh_image()
+        else:
+            known = None if anew or self.image is None else self.image.moved_to(self)
+            self.image = known or Image(self._fresh_image(), self.a.copy(), 0.0)
+            Qa = self.image.Qa
+        self.G = Qa + self.problem.y * self.beta - self.mu
 
-    def fresh_gradient(self) -> Array:
-        """G computed from the dual variables alone, so that no rounding of the past is in it."""
+    def _fresh_image(self) -> Array:
+        """Qa from the dual variables alone, so that no rounding of the past is in it."""
         used = np.flatnonzero(self.a)
         gram = self.problem.gram
         if self.precise:
-            image = gram.image_pair(used, self.a[used], self.a_lo[used])
-        else:
-            image = gram.image(used, self.a[used])
-        return image + self.problem.y * self.beta - self.mu
+            return gram.image_pair(used, self.a[used], self.a_lo[used])
+        return gram.image(used, self.a[used])
 
     def clip(self) -> None:
         """Put dual variables that rounding left outside of their box back on its border."""
@@ -236,13 +287,19 @@ class State:
             return _EPS
         longest = self.problem.longest
         size = self.mu + abs(self.beta) + float(np.sqrt(self.quadratic)) * longest
-        return _EPS * longest * self.length / max(size, 1e-300)
+        return longest * (_EPS * self.length + self._carried) / max(size, 1e-300)
+
+    @property
+    def _carried(self) -> float:
+        """What earlier images left in the gradient, relative to each sample's length."""
+        return 0.0 if self.image is None else self.image.error
 
     def gap(self) -> float:
         """Primal minus dual value at this point, for balanced dual variables."""
         if self.trivial:
             return 0.0
         gap, short = self._measures[5:7]
+        gap += self._carried * self.problem.reach
         return gap / self.mu + 2.0 * short / self.mu * self.value
 
     def beta_interval(self) -> tuple[float, float]:

@@ -19,10 +19,12 @@ from deferlearn.objective.screening import Screening, check_score
 from deferlearn.objective.solver import Counters
 from deferlearn.objective.state import Problem, State, WorkingSet, empty_state
 from deferlearn.objective.validation import (
+    check_cache_size,
     check_indices,
     check_new,
     check_polynomial,
     check_problem,
+    count_jobs,
     kernel_width,
 )
 
@@ -71,6 +73,14 @@ class SVMObjective:
         "hard" is for the linear kernel and separable classes.
     weights : array-like of shape (n_samples,), default=None
         Positive price of an error on each sample.
+    cache_size : float, default=512
+        Megabytes for kernels other than the linear one. The whole Gram matrix is kept where it and what
+        it takes to make it fit (up to 4096 samples), beyond that columns of it, and what bounds carry
+        from one state to the next; besides there are X and about 200 MB, more where thousands of samples
+        are on the margin. It changes the time, not the results.
+    n_jobs : int or None, default=None
+        Threads for the bounds and gains of many candidates, -1 for as many as there are processors. The
+        results are the same, bit by bit.
 
     Attributes
     ----------
@@ -104,6 +114,8 @@ class SVMObjective:
         fit_intercept: bool = True,
         margin: str = "soft",
         weights: ArrayLike | None = None,
+        cache_size: float = 512,
+        n_jobs: int | None = None,
     ) -> None:
         X, labels, weight = check_problem(X, y, alpha, kernel, margin, weights)
         check_polynomial(degree, coef0)
@@ -112,7 +124,10 @@ class SVMObjective:
         self._X = X
         self._kernel, self._degree, self._coef0 = kernel, degree, coef0
         self._gamma = kernel_width(gamma, X, kernel)
-        gram = make_gram(X, labels, kernel, degree, self._gamma, coef0, bool(fit_intercept))
+        gram = make_gram(
+            X, labels, kernel, degree, self._gamma, coef0, bool(fit_intercept),
+            check_cache_size(cache_size),
+        )  # fmt: skip
         scaled = float(alpha) / gram.unit
         lightest, heaviest = float(weight.min()), float(weight.max())
         if not SMALLEST_MU < scaled * lightest <= scaled * heaviest < LARGEST_MU:
@@ -131,7 +146,7 @@ class SVMObjective:
             hard=margin == "hard",
         )
         self.counters = Counters()
-        self._screening = Screening()
+        self._screening = Screening(count_jobs(n_jobs))
         self._state = empty_state(self._problem)
         with one_blas_thread() if X.size <= SMALL else nullcontext():
             solver.solve(self._state, self.counters)
@@ -346,5 +361,5 @@ class SVMObjective:
         fresh = self._state.copy()
         if fresh.trivial:
             return 0.0
-        fresh.refresh()
+        fresh.refresh(anew=True)
         return fresh.worst_violation

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 
 from deferlearn._checks import plain
@@ -187,6 +188,25 @@ def check_polynomial(degree: Any, coef0: Any) -> None:
         raise ValueError(f"degree={plain(degree)!r} must be a positive number.")
     if not is_number(coef0):
         raise ValueError(f"coef0={plain(coef0)!r} must be a number.")
+
+
+def check_cache_size(cache_size: Any) -> int:
+    """Megabytes as bytes."""
+    if not is_number(cache_size) or not float(cache_size) > 0:
+        raise ValueError(
+            f"cache_size={plain(cache_size)!r} must be a positive number of megabytes, such as 512."
+        )
+    return int(min(float(cache_size), 1e12) * 2**20)
+
+
+def count_jobs(n_jobs: Any) -> int:
+    """How many threads: None is one, -1 as many as processors."""
+    whole = isinstance(n_jobs, int | np.integer) and not isinstance(n_jobs, bool)
+    if n_jobs is not None and (not whole or n_jobs == 0):
+        raise ValueError(
+            f"n_jobs={plain(n_jobs)!r} must be a number of threads, -1 for all processors, or None for one."
+        )
+    return int(effective_n_jobs(n_jobs)) if n_jobs is not None else 1
 
 
 def check_new(X: Any, fitted: Any, kernel: Any) -> Any:
