@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import Any
 
@@ -118,21 +118,15 @@ def partitioned_greedy(
         raise ValueError(f"train_on={plain(train_on)!r} must be 'all' or 'part'.")
     X = sp.csr_array(X) if sp.issparse(X) else np.asarray(X, dtype=np.float64)
     parts = _deal(labels, count, check_random_state(random_state))
-    if train_on == "all":
-        jobs = (
-            delayed(_nominate)(X, labels, loss, rows, budget, ratio, tol, floor, machine)
-            for rows in parts
-        )
-    else:
-        share = math.ceil(floor / count)
-        jobs = (
-            delayed(_nominate_alone)(
-                _rows_of(X, rows, machine), labels[rows], loss[rows], rows, budget, ratio, tol, share,
-                _machine_of(X, rows, machine),
-            )
-            for rows in parts
-        )  # fmt: skip
-    members: list[SelectionResult] = Parallel(n_jobs=n_jobs)(jobs)
+    tasks = [
+        _Task(X, labels, loss, rows, machine, budget, ratio, tol, floor)
+        if train_on == "all"
+        else _own_task(X, labels, loss, rows, machine, budget, ratio, tol, math.ceil(floor / count))
+        for rows in parts
+    ]
+    members: list[SelectionResult] = Parallel(n_jobs=n_jobs)(
+        delayed(_nominate)(task) for task in tasks
+    )
     nominated = np.unique(np.concatenate([member.order for member in members]))
     best = run(
         States(objective, keep=False),
@@ -161,60 +155,71 @@ def _deal(labels: Array, count: int, rng: Any) -> list[Index]:
     return [np.sort(by_class[start::count]) for start in range(count)]
 
 
-def _nominate(
-    X: Any,
-    labels: Array,
-    loss: Array,
-    rows: Index,
-    budget: int,
-    ratio: float,
-    tol: float,
-    floor: int,
-    machine: dict[str, Any],
-) -> SelectionResult:
-    """What is selected among some rows for the machine of all."""
-    # One thread from the start: sums in another order would change last digits with the worker.
-    with one_blas_thread():
-        objective = SVMObjective(X, labels, **machine)
-    rounds = min(budget, len(rows))
-    return run(
-        States(objective, keep=False),
-        loss,
-        rounds,
-        ratio,
-        repeat(rows, rounds),
-        algorithm="distorted",
-        tol=tol,
-        floor=ClassFloor(objective, floor),
-        callback=None,
+@dataclass(frozen=True)
+class _Task:
+    """What a part needs, in one piece.
+
+    joblib's dask backend puts arrays among the arguments of a call on one worker each, and cannot go on
+    if that one dies; what is inside of an argument is kept with the task, which another worker repeats.
+    """
+
+    X: Any
+    labels: Array
+    loss: Array
+    rows: Index
+    machine: dict[str, Any]
+    budget: int
+    ratio: float
+    tol: float
+    floor: int
+    # The number of each row of X in the whole, if it is another.
+    numbers: Index | None = None
+
+
+def _own_task(
+    X: Any, labels: Array, loss: Array, rows: Index, machine: dict[str, Any], *rest: Any
+) -> _Task:
+    """The task of a part that has a machine of its own: the same kernel, its own rows and weights."""
+    own = dict(machine)
+    kernel = own.get("kernel", "linear")
+    if own.get("weights") is not None:
+        own["weights"] = np.asarray(own["weights"])[rows]
+    if own.get("gamma", "scale") in (
+        "scale",
+        "auto",
+    ):  # which would mean another width for each part
+        own["gamma"] = kernel_width(own.get("gamma", "scale"), X, kernel)
+    precomputed = isinstance(kernel, str) and kernel == "precomputed"
+    some = X[np.ix_(rows, rows)] if precomputed else X[rows]
+    return replace(
+        _Task(some, labels[rows], loss[rows], np.arange(len(rows)), own, *rest), numbers=rows
     )
 
 
-def _nominate_alone(
-    X: Any, labels: Array, loss: Array, rows: Index, *arguments: Any
-) -> SelectionResult:
-    """What a part selects for a machine of its own, in the numbers of the whole."""
-    result = _nominate(X, labels, loss, np.arange(len(rows)), *arguments)
+def _nominate(task: _Task) -> SelectionResult:
+    """What is selected among the rows of a part, in the numbers of the whole."""
+    # One thread from the start: sums in another order would change last digits with the worker.
+    with one_blas_thread():
+        objective = SVMObjective(task.X, task.labels, **task.machine)
+    rounds = min(task.budget, len(task.rows))
+    result = run(
+        States(objective, keep=False),
+        task.loss,
+        rounds,
+        task.ratio,
+        repeat(task.rows, rounds),
+        algorithm="distorted",
+        tol=task.tol,
+        floor=ClassFloor(objective, task.floor),
+        callback=None,
+    )
+    numbers = task.numbers
+    if numbers is None:
+        return result
     iterations = [
-        replace(i, picked=int(rows[i.picked])) if i.picked >= 0 else i for i in result.iterations
+        replace(i, picked=int(numbers[i.picked])) if i.picked >= 0 else i for i in result.iterations
     ]
-    return replace(result, order=rows[result.order], iterations=iterations)
-
-
-def _rows_of(X: Any, rows: Index, machine: dict[str, Any]) -> Any:
-    kernel = machine.get("kernel")
-    precomputed = isinstance(kernel, str) and kernel == "precomputed"
-    return X[np.ix_(rows, rows)] if precomputed else X[rows]
-
-
-def _machine_of(X: Any, rows: Index, machine: dict[str, Any]) -> dict[str, Any]:
-    """The parameters of a part's machine: its own weights, and the width of all rows."""
-    own = dict(machine)
-    if own.get("weights") is not None:
-        own["weights"] = np.asarray(own["weights"])[rows]
-    if own.get("gamma", "scale") in ("scale", "auto"):
-        own["gamma"] = kernel_width(own.get("gamma", "scale"), X, own.get("kernel", "linear"))
-    return own
+    return replace(result, order=numbers[result.order], iterations=iterations)
 
 
 def _on_the_whole(
