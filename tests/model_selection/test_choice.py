@@ -70,7 +70,8 @@ def test_equal_sums_are_equal_in_whatever_order_they_were_added():
     means = np.array([one.cumsum()[-1] / len(one), other])
     assert means[0] != means[1]
     for order in (means, means[::-1]):
-        assert choose(-order, np.array([0, 0]), None, 0.0) == 0
+        ahead = [[0.0, order[1] - order[0]], [order[0] - order[1], 0.0]]
+        assert choose(-order, np.array([0, 0]), lambda a, b, gap=ahead: [gap[a][b]], 0.0) == 0
 
 
 def test_a_single_part_has_no_standard_error():
@@ -223,3 +224,32 @@ def test_no_machine_can_be_solved(monkeypatch):
     unsolvable_at(ALPHAS[0], monkeypatch)
     with pytest.raises(NumericalError, match="no optimum at"):
         tuned(alphas=[ALPHAS[0]]).fit(X, Y, human_labels=HUMAN)
+
+
+def test_no_human_time_for_a_tie():
+    """The last policy asks nobody. Where it is best, another that nearly ties is not taken."""
+    worse, tie = [0, -1, 0, 0], [0, 0, 0, 0]
+    last = np.array([False, True])
+    for first, expected in ((worse, 1), (tie, 1)):
+        parts = np.array([first, tie], dtype=float)
+        picked = choose(
+            parts.mean(axis=1), np.array([0, 1]), lambda a, b, p=parts: p[a] - p[b], 9.0, last
+        )
+        assert picked == expected
+    # Where it is not best, near-ties go to the first as ever.
+    parts = np.array([tie, worse], dtype=float)
+    assert (
+        choose(parts.mean(axis=1), np.array([1, 0]), lambda a, b: parts[a] - parts[b], 9.0, last)
+        == 1
+    )
+    assert (
+        choose(parts.mean(axis=1), np.array([0, 1]), lambda a, b: parts[a] - parts[b], 9.0, last)
+        == 0
+    )
+
+
+def test_experts_who_always_err_are_not_asked():
+    clf = tuned(policies=["uncertainty", "automation"], near_tie=99.0)
+    clf.fit(X, Y, human_labels=-Y)
+    assert clf.best_params_["policy"] == "automation"
+    assert not clf.defer(X).any()

@@ -9,12 +9,21 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-# Numbers this close, relative to the larger, are equal: sums of the same costs in another order.
+# A mean gap this small, relative to the scores or to the gaps that cancel in it, is none: sums of the
+# same costs in another order differ as much.
 TIE = 1e-12
 
 
-def choose(mean: Array, policy: NDArray[np.int64], gaps: Any, near_tie: float) -> int:
+def choose(
+    mean: Array,
+    policy: NDArray[np.int64],
+    gaps: Any,
+    near_tie: float,
+    unassisted: NDArray[np.bool_] | None = None,
+) -> int:
     """The candidate of the first policy whose best one nearly ties with the best of all.
+
+    If nobody does better than without assistance, that is taken: no human time for a tie.
 
     Parameters
     ----------
@@ -27,16 +36,30 @@ def choose(mean: Array, policy: NDArray[np.int64], gaps: Any, near_tie: float) -
         data (a case, a group of cases, or a fold), as an array whose mean is the gap of the scores.
     near_tie : float
         How many standard errors of the mean gap are a near-tie.
+    unassisted : ndarray of bool of shape (n_candidates,), default=None
+        Which candidates never ask a human.
 
     Returns
     -------
     index : int
     """
-    close = TIE * float(np.abs(mean).max())
-    best = _first_best(mean, close)
+    everybody = np.arange(len(mean))
+    size = float(np.abs(mean).max())
+
+    def as_good(candidate: int, best: int) -> bool:
+        gap = np.asarray(gaps(best, candidate), dtype=np.float64)
+        return bool(gap.mean() <= TIE * max(size, float(np.abs(gap).mean())))
+
+    def first_best(among: NDArray[np.int64]) -> int:
+        best = int(among[np.argmax(mean[among])])
+        return next(int(k) for k in among if as_good(int(k), best))
+
+    best = first_best(everybody)
+    for k in [] if unassisted is None else everybody[unassisted]:
+        if as_good(int(k), best):
+            return int(k)
     for place in np.unique(policy):
-        own = np.flatnonzero(policy == place)
-        candidate = int(own[_first_best(mean[own], close)])
+        candidate = first_best(np.flatnonzero(policy == place))
         if candidate == best:
             return best
         gap = np.asarray(gaps(best, candidate), dtype=np.float64)
@@ -45,10 +68,6 @@ def choose(mean: Array, policy: NDArray[np.int64], gaps: Any, near_tie: float) -
         if gap.mean() <= near_tie * error * (1.0 + TIE):
             return candidate
     return best
-
-
-def _first_best(mean: Array, close: float) -> int:
-    return int(np.argmax(mean >= mean.max() - close))
 
 
 def by_group(values: Array, groups: NDArray[Any] | None) -> Array:

@@ -29,6 +29,7 @@ from deferlearn._parameters import (
 )
 from deferlearn._team import TeamMixin
 from deferlearn.advantage import answer_losses, costs_of
+from deferlearn.baselines import FullAutomation
 from deferlearn.humans import majority_labels
 from deferlearn.humans._answers import as_array, find_missing
 from deferlearn.metrics import evaluate_team
@@ -82,8 +83,9 @@ class AssistedSVCCV(TeamMixin, ClassifierMixin, BaseEstimator):
         - any other team, not fitted, with the methods of `AssistedSVC`. Its alpha, kernel, budget,
           prices, folds and random_state are set here, where it has such parameters.
 
-        The default has "automation" last, so that nobody is deferred only where that is best, and
-        leaves out "predicted_error" and "mlp", which are slow.
+        Human time is not spent on a tie: where nothing does better than "automation", it is taken. The
+        default has it last, so that it is taken only there, and leaves out "predicted_error" and "mlp",
+        which are slow.
     kernels : sequence of str or dict, default=("linear",)
         Kernels to try: a name, or a dict such as ``{"kernel": "rbf", "gamma": 0.1}``.
     scoring : str, callable or None, default=None
@@ -339,7 +341,8 @@ class AssistedSVCCV(TeamMixin, ClassifierMixin, BaseEstimator):
                 attempt(teams[place], place, machine)
         if not tried:
             raise failures[0]
-        place, machine = self._conclude(tried, grid)
+        unassisted = [isinstance(team, FullAutomation) for team in teams]
+        place, machine = self._conclude(tried, grid, unassisted)
         return grid[machine], teams[place]
 
     def _scorer(self, trials: Trials) -> Any:
@@ -377,7 +380,9 @@ class AssistedSVCCV(TeamMixin, ClassifierMixin, BaseEstimator):
 
         return by_metric
 
-    def _conclude(self, tried: dict[Any, Any], grid: list[MachineSettings]) -> tuple[int, int]:
+    def _conclude(
+        self, tried: dict[Any, Any], grid: list[MachineSettings], unassisted: list[bool]
+    ) -> tuple[int, int]:
         """The table of all candidates, and the choice."""
         # Of candidates that tie exactly the larger alpha comes first: the simpler machine.
         keys = sorted(tried, key=lambda key: (key[0], -grid[key[1]].alpha, key[1]))
@@ -404,6 +409,7 @@ class AssistedSVCCV(TeamMixin, ClassifierMixin, BaseEstimator):
             np.array([place for place, _ in keys]),
             lambda a, b: parts[a] - parts[b],
             float(self.near_tie),
+            np.array([unassisted[place] for place, _ in keys]),
         )
         self.best_params_ = params[self.best_index_]
         self.best_score_ = float(mean[self.best_index_])
