@@ -197,11 +197,17 @@ class PredictedErrorTriage(Triage):
         self, samples: Samples, margin: Array, answers: Array | None, seed: int
     ) -> tuple[Any, Any]:
         assert answers is not None
+        human = self._fit_human(samples.X, samples.y, answers, seed)
+        return self._fit_machine(samples.X, margin, answers, seed), human
+
+    def _fit_machine(self, X: Any, margin: Array, answers: Array, seed: int) -> Any:
         read = ~np.isnan(answers).all(axis=1)
-        X, y, margin, answers = samples.X[read], samples.y[read], margin[read], answers[read]
-        machine_errs = differs_from_human(margin, answers)
-        human_errs = disagrees_with_self(answers, y)
-        return self._model(X, machine_errs, seed), self._model(X, human_errs, seed)
+        return self._model(X[read], differs_from_human(margin[read], answers[read]), seed)
+
+    def _fit_human(self, X: Any, y: Array, answers: Array, seed: int) -> Any:
+        """The model of the human's errors, which knows nothing of the machine."""
+        read = ~np.isnan(answers).all(axis=1)
+        return self._model(X[read], disagrees_with_self(answers[read], y[read]), seed)
 
     def _model(self, X: Any, errs: NDArray[np.bool_], seed: int) -> Any:
         """A classifier fitted on who errs."""

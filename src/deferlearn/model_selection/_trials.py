@@ -25,6 +25,7 @@ from deferlearn.advantage import (
     models_of_folds,
 )
 from deferlearn.baselines import FullAutomation, PredictedErrorTriage, UncertaintyTriage
+from deferlearn.baselines._errors import scores_of
 from deferlearn.model_selection._teams import equip
 from deferlearn.policy import resolve_policy
 from deferlearn.svc import AssistedSVC
@@ -82,14 +83,18 @@ class Trials:
     seed: int
     common: dict[str, Any]
     n_jobs: int | None
-    _margins: dict[int, Array] = field(default_factory=dict)
+    _margins: dict[int, tuple[Array, list[Array]]] = field(default_factory=dict)
     _ranked: dict[Any, Any] = field(default_factory=dict)
 
     def margins(self, settings: MachineSettings) -> Array:
         """Decision values of the machines without a sample's fold."""
+        return self._machines(settings)[0]
+
+    def _machines(self, settings: MachineSettings) -> tuple[Array, list[Array]]:
+        """The same, and each machine's decision values of its own samples."""
         if id(settings) not in self._margins:
             samples = replace(self.samples, settings=settings)
-            self._margins[id(settings)], _ = held_out_margins(samples, self.folds, self.n_jobs)
+            self._margins[id(settings)] = held_out_margins(samples, self.folds, self.n_jobs)
         return self._margins[id(settings)]
 
     def run(self, team: Any, settings: MachineSettings, budget: float) -> Trial:
@@ -119,13 +124,17 @@ class Trials:
             return margin, self._ranked[key], budget
         if isinstance(team, AssistedSVC):
             return self._rank_by_policy(team, settings, budget)
+        if isinstance(team, PredictedErrorTriage):
+            key = (id(settings), _name_of(team))
+            if key not in self._ranked:
+                self._ranked[key] = self._rank_by_predicted_errors(team, settings)
+            return self.margins(settings), self._ranked[key], budget
         # A team that is trained for a budget ranks differently for another one.
-        fixed = isinstance(team, PredictedErrorTriage)
-        key = (id(settings), _name_of(team), None if fixed else budget)
+        key = (id(settings), _name_of(team), budget)
         if key not in self._ranked:
             self._ranked[key] = self._rank_by_fitting(team, settings, budget)
-        margin, score, rate = self._ranked[key]
-        return margin, score, budget if fixed else rate
+        ranked: tuple[Array, Array, float] = self._ranked[key]
+        return ranked
 
     def _humans(self, model: AdvantageModel) -> list[Any] | None:
         """The regressors of the human's cost without each fold: the same beside every machine."""
@@ -140,6 +149,34 @@ class Trials:
             )
         regressors: list[Any] = self._ranked[key]
         return regressors
+
+    def _rank_by_predicted_errors(
+        self, team: PredictedErrorTriage, settings: MachineSettings
+    ) -> Array:
+        """Models of who errs without each fold; that of the human is the same beside every machine."""
+        told = dict.fromkeys(("human_loss", "human_scores", "human_labels")) | self.human
+        answers = scores_of(self.samples.y, np.unique(self.labels), **told)
+        _, own_margins = self._machines(settings)
+        parts = [(fold, rest_of(fold, len(self.labels))) for fold in self.folds]
+        features = [self._features(settings, rows, fold) for fold, rows in parts]
+        key = ("human", _name_of(team), settings.precomputed)
+        if key not in self._ranked:
+            self._ranked[key] = Parallel(n_jobs=self.n_jobs)(
+                delayed(team._fit_human)(train, self.samples.y[rows], answers[rows], self.seed)
+                for (train, _), (_, rows) in zip(features, parts, strict=True)
+            )
+        machines = Parallel(n_jobs=self.n_jobs)(
+            delayed(team._fit_machine)(features[k][0], own_margins[k], answers[rows], self.seed)
+            for k, (_, rows) in enumerate(parts)
+        )
+        rankers = zip(machines, self._ranked[key], features, strict=True)
+        # What it predicts are probabilities, but each fold's own: places are compared.
+        return self._join(
+            [
+                _places(team._rank_by((machine, human), held_out, np.empty(0)), 0.5)
+                for machine, human, (_, held_out) in rankers
+            ]
+        )
 
     def _rank_by_policy(
         self, team: AssistedSVC, settings: MachineSettings, budget: float
