@@ -11,10 +11,18 @@ from numpy.typing import NDArray
 from deferlearn.kernels import kernel_function
 from deferlearn.objective import SVMObjective
 from deferlearn.objective.scaling import mu_from_alpha
-from deferlearn.objective.validation import check_polynomial, check_problem, kernel_width
+from deferlearn.objective.validation import (
+    check_cache_size,
+    check_polynomial,
+    check_problem,
+    kernel_width,
+)
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
+
+# Megabytes for kernels, where nobody says another number.
+CACHE_SIZE = 512.0
 
 
 @dataclass(frozen=True)
@@ -28,6 +36,7 @@ class MachineSettings:
     coef0: float
     fit_intercept: bool
     margin: str
+    cache_size: float = CACHE_SIZE
 
     @property
     def linear(self) -> bool:
@@ -39,7 +48,9 @@ class MachineSettings:
         """Whether X holds kernel values with the training samples."""
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
-    def objective(self, X: Any, y: Array, weights: Array) -> SVMObjective:
+    def objective(
+        self, X: Any, y: Array, weights: Array, n_jobs: int | None = None
+    ) -> SVMObjective:
         """The machine's objective on these samples, solved."""
         return SVMObjective(
             X,
@@ -52,6 +63,8 @@ class MachineSettings:
             fit_intercept=self.fit_intercept,
             margin=self.margin,
             weights=weights,
+            cache_size=self.cache_size,
+            n_jobs=n_jobs,
         )
 
 
@@ -59,6 +72,8 @@ def settings_of(estimator: Any, X: Any, signs: Array) -> MachineSettings:
     """The machine's parameters of an estimator, checked."""
     if not isinstance(estimator.fit_intercept, bool | np.bool_):
         raise ValueError(f"fit_intercept={estimator.fit_intercept!r} must be True or False.")
+    if hasattr(estimator, "cache_size"):
+        check_cache_size(estimator.cache_size)
     check_problem(X[:1], signs[:1], estimator.alpha, estimator.kernel, estimator.margin, None)
     check_polynomial(estimator.degree, estimator.coef0)
     return MachineSettings(
@@ -69,6 +84,7 @@ def settings_of(estimator: Any, X: Any, signs: Array) -> MachineSettings:
         coef0=estimator.coef0,
         fit_intercept=bool(estimator.fit_intercept),
         margin=estimator.margin,
+        cache_size=getattr(estimator, "cache_size", CACHE_SIZE),
     )
 
 

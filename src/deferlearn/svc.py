@@ -88,11 +88,15 @@ class AssistedSVC(MachineMixin, TeamMixin, ClassifierMixin, BaseEstimator):
         other folds, so that the threshold rests on scores of cases not seen. None takes the scores of
         the training samples: quick, for very large data, and less exact.
     n_jobs : int or None, default=None
-        How many folds to work on at a time.
+        How many folds to work on at a time, and threads for the selection on all samples; the fit is
+        the same.
     random_state : int, RandomState or None, default=None
         Of the folds, the random samples of the selection, the policy and the coin between equal scores.
     verbose : int, default=0
         Whether to print what is done.
+    cache_size : float, default=512
+        Megabytes for the matrix of a kernel other than the linear one, or as many of its columns as fit;
+        less makes a fit with thousands of samples slower, and changes nothing else.
 
     Attributes
     ----------
@@ -194,6 +198,7 @@ class AssistedSVC(MachineMixin, TeamMixin, ClassifierMixin, BaseEstimator):
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
+        cache_size: float = 512,
     ) -> None:
         self.budget = budget
         self.alpha = alpha
@@ -217,6 +222,7 @@ class AssistedSVC(MachineMixin, TeamMixin, ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.cache_size = cache_size
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -274,7 +280,7 @@ class AssistedSVC(MachineMixin, TeamMixin, ClassifierMixin, BaseEstimator):
         budget = count_of(self.budget, n_samples)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
-        objective = samples.settings.objective(samples.X, samples.y, samples.weights)
+        objective = samples.settings.objective(samples.X, samples.y, samples.weights, self.n_jobs)
         self._say(f"machine on all {n_samples} samples: F = {objective.value:.6g}")
         selector = Selector(
             selection=self.selection,

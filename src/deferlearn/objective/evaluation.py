@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from deferlearn._threads import side_by_side
 from deferlearn.kernels import Array, Index
 from deferlearn.objective import solver
 from deferlearn.objective.path import DONE, UP
@@ -14,12 +15,16 @@ from deferlearn.objective.state import State, WorkingSet
 
 # Numbers of an (n_candidates, n_samples) matrix that may exist at once.
 CHUNK_ENTRIES = 2**22
+# Paths that one thread follows before it looks for more work.
+PATHS_AT_ONCE = 64
 # Rounding of a product of two lengths, relative, with room to spare.
 SLACK = 1e-12
 
 
-def exact_gains(state: State, ws: WorkingSet, ks: Index, counters: Counters) -> Array:
-    """Gains of each of ks, exact."""
+def exact_gains(
+    state: State, ws: WorkingSet, ks: Index, counters: Counters, n_jobs: int = 1
+) -> Array:
+    """Gains of each of ks, exact; by so many threads, each path by one of them."""
     out = np.zeros(len(ks))
     if state.trivial:
         return out
@@ -32,10 +37,17 @@ def exact_gains(state: State, ws: WorkingSet, ks: Index, counters: Counters) -> 
     counters.n_shared += int(settled.sum())
     todo &= ~settled
     open_ = np.flatnonzero(todo)
-    size = _at_once(state)
-    for start in range(0, len(open_), size):
-        part = open_[start : start + size]
-        out[part] = _removal_gains(state, ws, ks[part], counters)
+    size = min(_at_once(state), PATHS_AT_ONCE)
+    parts = [open_[start : start + size] for start in range(0, len(open_), size)]
+    solver.buffers(state, ws)  # what all paths share is there before they start
+
+    def work(part: Index) -> tuple[Array, Counters]:
+        own = Counters()
+        return _removal_gains(state, ws, ks[part], own), own
+
+    for part, (gains, own) in zip(parts, side_by_side(work, parts, n_jobs), strict=True):
+        out[part] = gains
+        counters.add(own)
     counters.n_exact += len(open_)
     return out
 

@@ -95,7 +95,7 @@ class Screening:
             at = int(np.argmax(score.scale * lower - score.cost))
             lower[at] = upper[at] = gain(int(ks[at]))
             best = max(0.0, score.scale * lower[at] - score.cost[at])
-            floor = (best + score.cost) / score.scale
+            floor = (best / (1.0 - score.tol) + score.cost) / score.scale
         open_ = (upper >= floor) & (upper > lower)
         if (open_ & (state.a[ks] == 0.0)).any():
             exact, shared = shared_gains(state, ws, ks, counters)

@@ -69,6 +69,11 @@ class Counters:
     n_resolved: int = 0
     n_precise: int = 0
 
+    def add(self, other: Counters) -> None:
+        """Count what somebody else has solved."""
+        for name, count in vars(other).items():
+            setattr(self, name, getattr(self, name) + count)
+
 
 def working_set(state: State, must: Index | None = None) -> WorkingSet:
     """The usual working set of a state."""

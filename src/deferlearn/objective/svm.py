@@ -193,7 +193,9 @@ class SVMObjective:
         """Exact marginal gains of several samples, each taken alone."""
         index = check_indices(ks, self._state.kept)
         with one_blas_thread():
-            return exact_gains(self._state, self._working_set, index, self.counters)
+            return exact_gains(
+                self._state, self._working_set, index, self.counters, self._screening.n_jobs
+            )
 
     def gain_bounds(self, ks: Iterable[int]) -> tuple[Array, Array]:
         """Certified lower and upper bounds of the gains of several samples, cheaply.
