@@ -321,7 +321,7 @@ def test_a_row_that_is_too_long_far_down_changes_nothing(run, model, tmp_path, p
     path.write_text(path.read_text() + "one,too,many,cells,in,here\n")
     before = content_of(tmp_path)
     result = run("apply", model, path, "--out", tmp_path / "out.csv")
-    assert_mistake(result, tmp_path, before, "Row #62: Expected 5 columns, got 6")
+    assert_mistake(result, tmp_path, before, "row 62 of", "has 6 cells, but there are 5 names")
 
 
 def test_wrong_and_tampered_models(run, model, path, tmp_path):
@@ -397,3 +397,67 @@ def test_help_has_examples(run):
         text = " ".join(run(name, "--help").output.split())
         for line in examples.split("\n\n"):
             assert " ".join(line.split()) in text
+
+
+@pytest.mark.parametrize("words", [(), ("--top",)])
+def test_a_number_that_cannot_be_computed_with_is_told_with_its_row(run, model, tmp_path, words):
+    columns = make_cases(30, seed=2)
+    columns["size"][25] = 1e308
+    path = write_csv(tmp_path / "new.csv", columns)
+    before = content_of(tmp_path)
+    out = tmp_path / "out.csv"
+    result = run("apply", model, path, "--chunk-rows", 10, *words, "--out", out)
+    assert_mistake(result, tmp_path, before, "'size'", "1e+308", "row 26 ", "so far from")
+
+
+def test_answers_are_written_as_the_cases_are(run, tmp_path):
+    """Else no command could read both: --delimiter and --encoding hold for cases and answers."""
+    columns = make_cases(40)
+    word = {"ill": "krank ä", "well": "gesund"}
+    cases = {name: columns[name] for name in ("id", "size", "dose")}
+    cases["diagnosis"] = [word[label] for label in columns["diagnosis"]]
+    path = tmp_path / "cases.csv"
+    write_csv(path, cases, delimiter=";")
+    path.write_bytes(path.read_text(encoding="utf-8").encode("latin-1"))
+    tasks = [
+        {"data": {"id": name}, "annotations": [_annotation(word[label], 'Jürgen "J"')]}
+        for name, label in zip(columns["id"], columns["reader_1"], strict=True)
+    ]
+    (tmp_path / "e.json").write_text(json.dumps(tasks))
+    written = ("--delimiter", ";", "--encoding", "latin-1")
+    answers = tmp_path / "a.csv"
+    result = run("import-answers", tmp_path / "e.json", *written, "--out", answers)
+    assert result.exit_code == 0, result.output
+    words = ("--label", "diagnosis", "--answers", answers, "--id", "id", *written)
+    quick = ("--alpha", "0.1", "--no-evaluate", "--out", tmp_path / "m.skops", "--json")
+    result = run("fit", path, *words, *quick)
+    assert result.exit_code == 0, result.output
+    (reader,) = json.loads(result.stdout)["readers"]
+    wrong = sum(a != b for a, b in zip(columns["reader_1"], columns["diagnosis"], strict=True))
+    assert (reader["reader"], reader["answers"], reader["wrong"]) == ('Jürgen "J"', 40, wrong)
+    # Written otherwise, the message says that both are read alike.
+    assert run("import-answers", tmp_path / "e.json", "--out", answers).exit_code == 0
+    before = content_of(tmp_path)
+    result = run("fit", path, *words, *quick)
+    assert_mistake(result, tmp_path, before, "a.csv has no column 'case'", "as the cases are")
+
+
+def _annotation(answer, who):
+    choice = {"from_name": "answer", "to_name": "case", "type": "choices"}
+    return {"completed_by": who, "result": [{**choice, "value": {"choices": [answer]}}]}
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--encoding", "latin-1"), "'€' cannot be written in the encoding 'latin-1'"),
+        (("--encoding", "nonsense"), "encoding='nonsense'"),
+        (("--delimiter", ";;"), "delimiter=';;'"),
+    ],
+)
+def test_answers_that_cannot_be_written_so(run, tmp_path, words, says):
+    task = {"data": {"id": 1}, "annotations": [_annotation("€", "r")]}
+    (tmp_path / "e.json").write_text(json.dumps([task]))
+    before = content_of(tmp_path)
+    result = run("import-answers", tmp_path / "e.json", *words, "--out", tmp_path / "a.csv")
+    assert_mistake(result, tmp_path, before, says)

@@ -270,6 +270,8 @@ def content_of(folder):
         ({"reader_1": [None] * 80}, ROLES, ["'reader_1' has answered none"]),
         ({}, (*ROLES, "--budget", "1.5"), ["--budget 1.5"]),
         ({}, (*ROLES, "--budget", "many"), ["--budget many"]),
+        ({}, (*ROLES, "--budget", "9" * 5000), ["--budget 999", "whole number"]),
+        ({"size": [1e308] * 79 + [-1e308]}, ROLES, ["'size'", "row 1 ", "too large"]),
         ({}, (*ROLES, "--budget", "81"), ["budget=81", "80"]),
         ({}, (*ROLES, "--alpha", "-1"), ["alpha=-1", "positive"]),
         ({}, (*ROLES, "--number", "site"), ["column 'site' holds"]),

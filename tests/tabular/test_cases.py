@@ -142,3 +142,26 @@ def test_what_is_refused(changes, options, says):
     with pytest.raises(TableError) as error:
         select_cases(pa.table({**BASE, **changes}), **arguments)
     assert says in str(error.value)
+
+
+def test_names_that_were_guarded_against_spreadsheets_are_known_again():
+    """`import-answers` puts an apostrophe before what would run as a formula."""
+    table = {"id": ["-1a", "'-2b", "'=c", "=c"], "x": [1, 2, 3, 4], "truth": ["=y", "n", "=y", "n"]}
+    answers = {
+        "case": ["'-1a", "'-2b", "'=c", "=c"],
+        "reader": ["'=r"] * 4,
+        "answer": ["'=y", "n", "n", "=y"],
+    }
+    cases = select_cases(table, "truth", answers=answers, identifier="id")
+    assert cases.answers[:, 0].tolist() == ["=y", "n", "n", "=y"]
+    answers["case"][0] = "'-9"
+    with pytest.raises(TableError, match="'-9"):
+        select_cases(table, "truth", answers=answers, identifier="id")
+
+
+def test_booleans_in_three_spellings_are_two_classes():
+    table = {"x": [1, 2, 3, 4], "truth": ["True", "FALSE", "true", "False"]}
+    table["doctor"] = [True, False, None, True]
+    cases = select_cases(table, "truth", humans=["doctor"])
+    assert cases.classes == ("false", "true")
+    assert cases.reader_errors()[0]["wrong"] == 1

@@ -76,7 +76,10 @@ def test_missing_and_labels():
     assert label_text(column).to_pylist() == [None] * 8 + ["none", "1", "01", "-3"]
     # A column of whole numbers with gaps, as pandas writes it, means the same as one without.
     assert label_text(pa.array([1.0, None, 0.0])).to_pylist() == ["1", None, "0"]
+    # Python, R and Arrow write booleans in three ways.
     assert label_text(pa.array([True, None])).to_pylist() == ["true", None]
+    texts = pa.array(["True", "FALSE", " false", "Truely", None])
+    assert label_text(texts).to_pylist() == ["true", "false", "false", "Truely", None]
     assert label_text(pa.array(["a", "b"]).dictionary_encode()).to_pylist() == ["a", "b"]
 
 

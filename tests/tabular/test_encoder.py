@@ -14,6 +14,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from case_tables import make_cases
 from deferlearn.tabular import TableEncoder, TableError
+from deferlearn.tabular.errors import CellError
 
 USED = ["size", "age", "site"]
 
@@ -143,3 +144,21 @@ def test_what_is_left_out_has_a_reason():
     encoder = TableEncoder(drop=["age"]).fit({**cases(), "k": ["k"] * 60})
     assert encoder.dropped_ == {"age": "as you said", "k": "constant, 'k'"}
     assert list(encoder.kinds_) == ["size", "site"]
+
+
+@pytest.mark.parametrize("large", [1e101, -1e308])
+def test_numbers_that_cannot_be_computed_with_are_refused(large):
+    table = {"age": [1.0, 2.0, 4.0], "size": [None, 0.5, large]}
+    with pytest.raises(CellError, match=r"column 'size' .* row 3 .* too large"):
+        TableEncoder().fit(table)
+    encoder = TableEncoder().fit({"age": [1.0, 2.0, 4.0], "size": [None, 0.5, 0.7]})
+    with pytest.raises(
+        CellError, match=r"column 'size' .* row 3 .* so far from the training cases"
+    ):
+        encoder.transform(table)
+
+
+def test_large_numbers_are_not_refused_for_their_unit():
+    encoder = TableEncoder().fit({"size": [1e99, 2e99, 4e99], "site": ["a", "b", "a"]})
+    found = encoder.transform({"size": [3e99, None], "site": ["b", "a"]})
+    assert np.isfinite(found).all()

@@ -83,8 +83,8 @@ def test_other_encodings_are_read_when_named(tmp_path):
         (b"", "is empty"),
         (b"\n\n", "is empty"),
         (b"a,b\n", "no rows"),
-        (b"a,b\n1,2,3\n", "Expected 2 columns, got 3"),
-        (b"a,b\n1,2\n3\n", "Expected 2 columns, got 1"),
+        (b"a,b\n1,2,3\n", "row 2 of"),
+        (b"a,b\n1,2\n3\n", "has 1 cells, but there are 2 names"),
         (b"a,b,a\n1,2,3\n", "more than one column named 'a'"),
         (b"a,b\n1,\xff\n", "--encoding latin-1"),
         ("a\n1\n".encode("utf-16"), "--encoding utf-16"),
@@ -160,3 +160,23 @@ def test_tables_from_what_holds_columns():
     for wrong in ({"a": [1, "x"]}, {"a": [1], "b": [1, 2]}, 3, [[1, 2]]):
         with pytest.raises(TableError, match="must be a DataFrame"):
             as_table(wrong)
+
+
+def test_a_row_that_is_too_long_is_told(tmp_path):
+    path = tmp_path / "long.csv"
+    path.write_text(f"a,b\n1,2\n3,{'x' * 3_000_000}\n4,5\n")
+    with pytest.raises(TableError, match=r"long.csv has a row of more than 1 MB"):
+        read_table(path)
+
+
+def test_rows_of_another_length_are_told_with_a_hint_where_cells_are_separated_otherwise(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("a;b\n1,5;2\n")
+    with pytest.raises(
+        TableError, match=r"row 2 of .*a.csv, .* has 2 cells.* 1 names.*--delimiter"
+    ):
+        read_table(path)
+    path.write_text("a,b\n1,2\n1,2,3\n")
+    with pytest.raises(TableError, match=r"row 3 of .*a.csv, .* has 3 cells.* 2 names") as error:
+        read_table(path)
+    assert "--delimiter" not in str(error.value)

@@ -133,6 +133,7 @@ def test_other_names_of_case_and_question(tmp_path):
         ('{"a": 1}', "no export of annotated tasks"),
         ('[{"id": 1, "answer": "a", "annotation_id": 2}]', "not JSON-MIN"),
         ('["a"]', "no export of annotated tasks"),
+        ("[" * 100_000, "no JSON file"),
     ],
 )
 def test_what_is_no_export(tmp_path, content, says):
@@ -149,3 +150,31 @@ def test_an_answer_with_two_choices_is_refused(tmp_path):
         read_label_studio(export(tmp_path / "e.json", both))
     with pytest.raises(TableError, match="No such file"):
         read_label_studio(tmp_path / "none.json")
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        5,
+        "answer",
+        {"from_name": QUESTION},
+        [QUESTION],
+        [{"from_name": QUESTION, "value": ["a"]}],
+        [{"from_name": QUESTION, "value": {"choices": "a"}}],
+        [{"from_name": QUESTION, "value": {"choices": {"a": 1}}}],
+        [{"from_name": QUESTION, "value": None}],
+    ],
+)
+def test_results_of_another_shape_are_no_answers(tmp_path, result):
+    path = export(tmp_path / "e.json", {"result": result, "completed_by": 1})
+    with pytest.raises(TableError, match="no answers"):
+        read_label_studio(path)
+
+
+@pytest.mark.parametrize("place", ["case", "reader", "answer"])
+def test_halves_of_characters_are_refused(tmp_path, place):
+    words = {"case": "p", "reader": "r", "answer": "a"} | {place: "\ud800"}
+    answers = annotation(words["answer"], words["reader"])
+    path = export(tmp_path / "e.json", answers, data={"id": words["case"]})
+    with pytest.raises(TableError, match="task 1 holds characters that are no text"):
+        read_label_studio(path)

@@ -2,6 +2,8 @@
 
 import csv
 import io
+import os
+import stat
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -111,3 +113,18 @@ def test_places_that_cannot_be_written(tmp_path):
         with StagedFiles() as files, pytest.raises(TableError, match="cannot write"):
             files.open(path)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_device_or_a_pipe_is_not_replaced(tmp_path):
+    """To rename a file over /dev/null would take it away from the whole machine."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(TableError, match="a device or a pipe"), StagedFiles() as files:
+        files.open(pipe)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert list(tmp_path.iterdir()) == [pipe]
+
+
+def test_a_name_that_is_too_long(tmp_path):
+    with pytest.raises(TableError, match="name too long"), StagedFiles() as files:
+        files.open(tmp_path / ("x" * 300))

@@ -14,4 +14,7 @@ def main() -> None:
         if error.name not in ("typer", "rich"):
             raise
         sys.exit(f"deferlearn: the command line needs {error.name}: pip install 'deferlearn[cli]'")
+    except KeyboardInterrupt:  # loading takes seconds; from then on each command sees to it
+        print("deferlearn: stopped; nothing was changed", file=sys.stderr)
+        sys.exit(130)
     app()

@@ -17,6 +17,8 @@ from deferlearn.cli._errors import FAILURE, fail
 
 # numpy's generator takes no larger seed.
 MAX_SEED = 2**32 - 1
+# Of a number of cases: nobody has more.
+MAX_DIGITS = 18
 
 # Headings of the help.
 FILES, ANSWERS, COLUMNS = "How CSV files are written", "Human answers", "Columns"
@@ -112,15 +114,15 @@ def parse_budget(text: str) -> float | int:
     from deferlearn.tabular import TableError
 
     plain = text.strip()
+    if plain.isdecimal() and len(plain) <= MAX_DIGITS:
+        return int(plain)
     try:
         budget = float(plain.removesuffix("%")) / 100 if plain.endswith("%") else float(plain)
     except ValueError:
         budget = -1.0
-    if plain.isdecimal():
-        return int(plain)
-    if not 0.0 <= budget <= 1.0:
+    if plain.isdecimal() or not 0.0 <= budget <= 1.0:
         raise TableError(
-            f"--budget {text} must be a share such as 0.2 or 20%, or a whole number of cases"
+            f"--budget {text[:30]} must be a share such as 0.2 or 20%, or a whole number of cases"
         )
     return budget
 

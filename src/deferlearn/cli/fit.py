@@ -206,7 +206,7 @@ def _long_table(path: Path, columns: list[str], written: dict[str, Any]) -> Any:
     from deferlearn.tabular import open_table
 
     file = open_table(path, **written)
-    file.require(columns, "named by --case, --reader and --answer")
+    file.require(columns, "named by --case, --reader and --answer; it is read as the cases are")
     return file.read().select(columns).rename_columns(["case", "reader", "answer"])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections import Counter
 from pathlib import Path
@@ -11,7 +12,7 @@ import typer
 from rich.console import Console
 
 from deferlearn.cli._errors import reported
-from deferlearn.cli._tables import AsJson, check_paths, grid, require_arrow
+from deferlearn.cli._tables import AsJson, Delimiter, Encoding, check_paths, grid, require_arrow
 
 NAME = "import-answers"
 EXAMPLES = """Examples:
@@ -19,6 +20,8 @@ EXAMPLES = """Examples:
 deferlearn import-answers export.json --out answers.csv
 
 deferlearn fit cases.csv --label diagnosis --answers answers.csv --id id --out model.skops
+
+deferlearn import-answers export.json --delimiter ";" --encoding latin-1 --out answers.csv
 """
 
 
@@ -36,24 +39,35 @@ def import_answers(
     question: Annotated[
         str, typer.Option(help="Name of the choices in the labelling setup.")
     ] = "answer",
+    delimiter: Delimiter = None,
+    encoding: Encoding = "utf8",
     as_json: AsJson = False,
 ) -> None:
     """Turn annotations of Label Studio into a table with the columns case, reader and answer.
 
-    `deferlearn fit --answers` takes it. The truth of these cases must come from elsewhere: answers tell
-    what humans say, not whether they are right.
+    `deferlearn fit --answers` takes it, and reads it as it reads the cases: if these have semicolons or
+    another encoding, say so here, too. The truth of these cases must come from elsewhere: answers tell what
+    humans say, not whether they are right.
     """
     require_arrow(NAME)
     with reported(NAME):
         from deferlearn.tabular import as_table, read_label_studio
-        from deferlearn.tabular.writing import StagedFiles, table_writer
+        from deferlearn.tabular.files import check_encoding, delimiter_of
+        from deferlearn.tabular.writing import PARQUET_SUFFIXES, StagedFiles, table_writer
 
         check_paths([out], [export])
+        check_encoding(encoding)
+        delimiter = delimiter_of(out, delimiter)
         answers = read_label_studio(export, case=case, question=question)
         with StagedFiles() as files:
-            writer = table_writer(out, files.open(out))
+            content = io.BytesIO()
+            writer = table_writer(out, content, delimiter)
             writer.write(as_table(answers))
             writer.close()
+            parquet = out.suffix in PARQUET_SUFFIXES
+            files.open(out).write(
+                content.getvalue() if parquet else _encoded(content.getvalue(), encoding)
+            )
     counts = Counter(answers["reader"])
     if as_json:
         told = {"answers": len(answers["case"]), "readers": dict(counts), "out": str(out)}
@@ -62,3 +76,13 @@ def import_answers(
     console = Console()
     console.print(grid("Answers", ["reader", "answers"], counts.items()))
     console.print(f"Answers: {out}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _encoded(content: bytes, encoding: str) -> bytes:
+    from deferlearn.tabular import TableError
+
+    try:
+        return content.decode().encode(encoding)
+    except UnicodeEncodeError as error:
+        wrong = error.object[error.start : error.end]
+        raise TableError(f"{wrong!r} cannot be written in the encoding {encoding!r}") from error

@@ -159,7 +159,7 @@ def select_cases(
     if answers is not None:
         if identifier is None:
             raise TableError("answers need an identifier: the column that names the cases")
-        _merge(wide, _long_answers(as_table(answers), _identifiers(table, identifier)))
+        _merge(wide, _long_answers(as_table(answers), _identifiers(table, identifier), classes))
     for name, column in wide.items():
         _check_answers(name, column, classes)
     groups = None
@@ -239,17 +239,31 @@ def _identifiers(table: Any, identifier: str) -> list[str]:
     return names
 
 
-def _long_answers(table: Any, identifiers: list[str]) -> dict[str, list[str | None]]:
+def _long_answers(
+    table: Any, identifiers: list[str], classes: tuple[str, str]
+) -> dict[str, list[str | None]]:
     """A column for each reader of a table with one row an answer."""
     for name in ("case", "reader", "answer"):
         if name not in table.column_names:
             raise TableError(f"the answers have no column {name!r}")
     columns = {name: _texts(table, name) for name in ("case", "reader", "answer")}
+    columns["case"] = _unguarded(columns["case"], set(identifiers))
+    columns["answer"] = _unguarded(columns["answer"], set(classes))
     try:
         matrix, readers = answers_from_table(columns, identifiers)
     except ValueError as error:
         raise TableError(f"answers: {error}") from error
     return {str(reader): list(matrix[:, place]) for place, reader in enumerate(readers)}
+
+
+def _unguarded(column: list[str | None], known: set[str]) -> list[str | None]:
+    """Names without the apostrophe that `import-answers` puts before what a spreadsheet would run."""
+    return [
+        text[1:]
+        if text is not None and text not in known and text[:1] == "'" and text[1:] in known
+        else text
+        for text in column
+    ]
 
 
 def _merge(wide: dict[str, list[str | None]], more: dict[str, list[str | None]]) -> None:

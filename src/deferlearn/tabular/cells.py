@@ -57,10 +57,16 @@ def clean_text(column: Any) -> Any:
 
 
 def label_text(column: Any) -> Any:
-    """Like `clean_text`, and 1.0 is written 1: gaps make decimals of a column of whole numbers."""
+    """Like `clean_text`, and what means the same is written the same: 1.0 as 1, True and TRUE as true.
+
+    Gaps make decimals of a column of whole numbers, and every program spells its booleans otherwise.
+    """
+    import pyarrow as pa
     import pyarrow.compute as pc
 
-    return pc.replace_substring_regex(clean_text(column), r"^([+-]?\d+)\.0+$", r"\1")
+    text = pc.replace_substring_regex(clean_text(column), r"^([+-]?\d+)\.0+$", r"\1")
+    lower = pc.utf8_lower(text)
+    return pc.if_else(pc.is_in(lower, pa.array(["true", "false"])), lower, text)
 
 
 def is_number(text: Any) -> Any:

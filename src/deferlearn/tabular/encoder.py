@@ -20,7 +20,7 @@ from deferlearn.tabular.columns import (
     NUMBER,
     describe,
 )
-from deferlearn.tabular.errors import TableError
+from deferlearn.tabular.errors import CellError, TableError
 from deferlearn.tabular.frames import as_table
 
 Array = NDArray[np.float64]
@@ -28,6 +28,8 @@ Array = NDArray[np.float64]
 # Rarer categories share one column: less than a handful of rows says nothing about any of them.
 MIN_FREQUENCY = 5
 UNKNOWN = -1.0
+# Squares and sums of larger numbers overflow, in units of the table or of the standard deviation.
+LARGEST = 1e100
 
 
 class Unknown(NamedTuple):
@@ -146,6 +148,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise TableError(f"no column can be learned from. Left out: {said or 'none is there'}")
         codes, _ = self.codes(table)
         measured = codes[:, self._is_number()]
+        self._refuse_large(measured, measured, "is too large to compute with: rescale the column")
         self.gappy_ = np.isnan(measured).any(axis=0)
         # A column that the user calls a number may be empty.
         empty = np.asarray(np.isnan(measured).all(axis=0))
@@ -225,7 +228,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         measured = codes[:, self._is_number()]
         parts = []
         if self.scaler_ is not None:
-            parts += [self.scaler_.transform(self._filled(measured))]
+            parts += [self._scaled(self.scaler_, measured)]
             parts += [np.isnan(measured[:, self.gappy_]).astype(np.float64)]
         if self.one_hot_ is not None:
             parts += [self.one_hot_.transform(codes[:, ~self._is_number()])]
@@ -276,6 +279,20 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _filled(self, measured: Array) -> Array:
         return np.where(np.isnan(measured), self.medians_, measured)
+
+    def _scaled(self, scaler: StandardScaler, measured: Array) -> Array:
+        with np.errstate(over="ignore"):  # such cells are refused
+            scaled: Array = scaler.transform(self._filled(measured))
+        problem = "lies so far from the training cases that nothing can be computed: correct it"
+        self._refuse_large(scaled, measured, problem)
+        return scaled
+
+    def _refuse_large(self, values: Array, measured: Array, problem: str) -> None:
+        large = np.abs(values) > LARGEST  # False for a gap
+        if large.any():
+            row, place = (int(i) for i in np.argwhere(large)[0])
+            name = [name for name, kind in self.kinds_.items() if kind == NUMBER][place]
+            raise CellError(name, row, f"{measured[row, place]:g}", problem)
 
     def _category_codes(self, name: str, column: Any) -> tuple[Array, Unknown]:
         import pyarrow as pa

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import hashlib
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -160,7 +161,7 @@ class TableFile:
                     last = batch if batch.num_rows else last
                     yield batch.rename_columns(list(self.columns))
         except (pa.ArrowException, UnicodeError, OSError) as error:
-            raise _unreadable(self.path, error, self.encoding) from error
+            raise _unreadable(self, error) from error
         if last is not None:
             self._refuse_open_quote(str(last.column(last.num_columns - 1)[-1]))
 
@@ -212,15 +213,8 @@ def open_table(
     path = Path(path)
     if decimal not in DECIMALS:
         raise TableError(f"decimal={decimal!r} must be a point or a comma")
-    try:
-        codecs.lookup(encoding)
-    except LookupError:
-        raise TableError(f"encoding={encoding!r} is not known; try utf8 or latin-1") from None
-    if delimiter is None:
-        delimiter = "\t" if ".tsv" in path.suffixes else ","
-    delimiter = DELIMITERS.get(delimiter, delimiter)
-    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in "\"'\r\n":
-        raise TableError(f"delimiter={delimiter!r} must be one character, or the word tab")
+    check_encoding(encoding)
+    delimiter = delimiter_of(path, delimiter)
     try:
         with open(path, "rb") as file:
             head = file.read(4)
@@ -238,6 +232,50 @@ def open_table(
     if twice:
         raise TableError(f"{path} has more than one column named {twice[0]!r}: rename all but one")
     return file_
+
+
+def delimiter_of(path: Path, delimiter: str | None = None) -> str:
+    r"""What separates the cells of a CSV file.
+
+    Parameters
+    ----------
+    path : Path
+        The file; those named .tsv have tabs unless told otherwise.
+    delimiter : str or None, default=None
+        A character, or a word for one.
+
+    Returns
+    -------
+    delimiter : str
+        One character.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from deferlearn.tabular.files import delimiter_of
+    >>> [delimiter_of(Path(name)) for name in ("a.csv", "a.tsv")], delimiter_of(Path("a"), "tab")
+    ([',', '\t'], '\t')
+    """
+    if delimiter is None:
+        delimiter = "\t" if ".tsv" in path.suffixes else ","
+    delimiter = DELIMITERS.get(delimiter, delimiter)
+    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in "\"'\r\n":
+        raise TableError(f"delimiter={delimiter!r} must be one character, or the word tab")
+    return delimiter
+
+
+def check_encoding(encoding: str) -> None:
+    """Refuse what is no encoding of text.
+
+    Parameters
+    ----------
+    encoding : str
+        Such as utf8 or latin-1.
+    """
+    try:
+        "".encode(encoding)
+    except (LookupError, ValueError):  # a name with a zero in it is no name
+        raise TableError(f"encoding={encoding!r} is not known; try utf8 or latin-1") from None
 
 
 def read_table(path: str | os.PathLike[str], **options: Any) -> Any:
@@ -286,7 +324,7 @@ def _names(file: TableFile) -> list[str]:
         with _open_csv(file, {}) as reader:
             return list(reader.schema.names)
     except (pa.ArrowException, UnicodeError, OSError) as error:
-        raise _unreadable(file.path, error, file.encoding) from error
+        raise _unreadable(file, error) from error
 
 
 def _open_csv(file: TableFile, types: dict[str, Any]) -> Any:
@@ -305,7 +343,8 @@ def _open_csv(file: TableFile, types: dict[str, Any]) -> Any:
     )
 
 
-def _unreadable(path: Path, error: BaseException, encoding: str) -> TableError:
+def _unreadable(file: TableFile, error: BaseException) -> TableError:
+    path, encoding = file.path, file.encoding
     if isinstance(error, OSError) and error.strerror:
         return TableError(f"cannot read {path}: {error.strerror}")
     text = " ".join(str(error).split())
@@ -315,7 +354,19 @@ def _unreadable(path: Path, error: BaseException, encoding: str) -> TableError:
         return TableError(
             f"{path} is not text in the encoding {encoding!r}: say which, such as --encoding latin-1"
         )
-    return TableError(f"cannot read {path}: {text[:300]}")
+    if "straddling" in text:
+        return TableError(
+            f"{path} has a row of more than {BLOCK // 2**20} MB: is a quote never closed?"
+        )
+    wrong = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", text)
+    if wrong is None:
+        return TableError(f"cannot read {path}: {text[:300]}")
+    row, expected, got = wrong.groups()
+    hint = "" if expected != "1" else f". Is {file.delimiter!r} what separates them (--delimiter)?"
+    return TableError(
+        f"row {row} of {path}, counting the header, has {got} cells, but there are {expected} names of "
+        f"columns{hint}"
+    )
 
 
 def _listed(names: tuple[str, ...], most: int = 12) -> str:

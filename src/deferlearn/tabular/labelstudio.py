@@ -195,6 +195,8 @@ def read_label_studio(
             if answer is None:
                 continue
             key = (str(name), _reader(annotation))
+            if not all(map(_is_text, (*key, answer))):
+                raise TableError(f"{path}: task {number} holds characters that are no text")
             when = str(annotation.get("updated_at") or annotation.get("created_at") or "")
             if key not in latest or when >= latest[key][0]:
                 latest[key] = (when, answer)
@@ -212,8 +214,8 @@ def _tasks(path: Path) -> list[dict[str, Any]]:
         content = json.loads(path.read_bytes())
     except OSError as error:
         raise TableError(f"cannot read {path}: {error.strerror}") from error
-    except ValueError as error:
-        raise TableError(f"{path} is no JSON file: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise TableError(f"{path} is no JSON file that can be read: {error}") from error
     tasks = content if isinstance(content, list) else None
     if tasks is None or not all(
         isinstance(task, dict) and isinstance(task.get("annotations"), list) for task in tasks
@@ -228,17 +230,28 @@ def _tasks(path: Path) -> list[dict[str, Any]]:
 def _choice(annotation: Any, question: str, where: str) -> str | None:
     if not isinstance(annotation, dict) or annotation.get("was_cancelled"):
         return None
-    chosen = [
-        str(choice)
-        for result in annotation.get("result") or ()
+    results = annotation.get("result")
+    values = [
+        result.get("value")
+        for result in (results if isinstance(results, list) else ())
         if isinstance(result, dict) and result.get("from_name") == question
-        for choice in (result.get("value") or {}).get("choices") or ()
     ]
+    lists = [value.get("choices") for value in values if isinstance(value, dict)]
+    chosen = [str(choice) for choices in lists if isinstance(choices, list) for choice in choices]
     if len(chosen) > 1:
         raise TableError(
             f"{where} has an answer with {len(chosen)} choices, {chosen!r}; one is needed"
         )
     return chosen[0] if chosen else None
+
+
+def _is_text(text: str) -> bool:
+    """Halves of characters, which JSON can write, can be stored nowhere."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _reader(annotation: dict[str, Any]) -> str:

@@ -178,9 +178,9 @@ class Router:
         encoder = self.model.encoder
         try:
             codes, unknown = encoder.codes(chunk)
+            return encoder.features(codes), unknown
         except CellError as error:
             raise error.moved(offset) from None
-        return encoder.features(codes), unknown
 
     def _decide(self, chunk: Any) -> Any:
         import pyarrow as pa

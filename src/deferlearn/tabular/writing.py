@@ -53,10 +53,13 @@ class StagedFiles:
         file : binary file
         """
         path = Path(path)
-        if path.is_dir():
-            raise TableError(f"cannot write {path}: it is a folder")
-        partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
         try:
+            if path.is_dir():
+                raise TableError(f"cannot write {path}: it is a folder")
+            # The end of the block would put a file in its place, for every program of the machine.
+            if path.exists() and not path.is_file():
+                raise TableError(f"cannot write {path}: it is a device or a pipe, and no file")
+            partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
             file = open(partial, "xb")  # noqa: SIM115 - closed when the block ends
         except OSError as error:
             raise TableError(f"cannot write {path}: {error.strerror}") from error
