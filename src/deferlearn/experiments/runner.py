@@ -42,7 +42,8 @@ def run_jobs(
     folder : path-like
         Where rows are kept.
     n_jobs : int, default=1
-        How many at a time, as in joblib.
+        How many at a time, as in joblib. Within ``joblib.parallel_config(backend="dask")`` the jobs
+        go to a dask cluster instead, whose workers must see the folder.
     on_done : callable, default=None
         Called with the number of jobs that have just become ready: first with those that were ready
         at the start, then with 1 for each.

@@ -54,7 +54,7 @@ class SelectionResult:
     submodularity_ratio : float
         The ratio gamma that the algorithm worked with.
     algorithm : str
-        "distorted", "stochastic", "unconstrained" or "sweep".
+        "distorted", "stochastic", "unconstrained", "sweep" or "partitioned".
     iterations : list of Iteration
         What happened in each round.
     epsilon, delta : float or None
@@ -70,7 +70,7 @@ class SelectionResult:
     n_states : int
         Distinct sets S whose gains were looked at (shared between the runs of a sweep).
     members : list of SelectionResult
-        The runs of a sweep.
+        The runs of a sweep, or of the parts of a partitioned selection.
     """
 
     order: NDArray[np.int64]

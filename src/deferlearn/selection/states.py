@@ -22,7 +22,11 @@ TIE = 1e-9
 
 
 class Objective(Protocol):
-    """What a selection asks of an objective F; `deferlearn.objective.SVMObjective` is one."""
+    """What a selection asks of an objective F; `deferlearn.objective.SVMObjective` is one.
+
+    An objective may offer ``fingerprint()``, a dict of numbers and words that tell its data from others:
+    a checkpoint of other data is then refused at once, not when a recorded gain turns out to be another.
+    """
 
     @property
     def value(self) -> float:
