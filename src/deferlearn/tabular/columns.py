@@ -130,7 +130,9 @@ def describe(
 def _number(name: str, column: Any, distinct: int, n_rows: int, max_categories: int) -> Column:
     values = numbers(column, name)
     whole = bool(np.all(values == np.round(values)))  # False where a cell is missing
-    if whole and n_rows > 2 and bool(np.all(np.diff(values) == 1.0)):
+    with np.errstate(over="ignore"):  # the encoder refuses such numbers
+        counts = whole and n_rows > 2 and bool(np.all(np.diff(values) == 1.0))
+    if counts:
         return Column(None, "it counts the rows")
     named = IDENTIFIER.fullmatch(name) is not None
     if whole and named and _too_many(distinct, n_rows, max_categories):
