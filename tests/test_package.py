@@ -1,5 +1,6 @@
 """The package as a whole: its imports, and files written completely or not at all."""
 
+import os
 import re
 import subprocess
 import sys
@@ -100,3 +101,16 @@ def test_failed_write_keeps_the_old_file_and_nothing_else(tmp_path, monkeypatch,
         _atomic.write_atomically(path, b"new")
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
+def test_a_pipe_is_not_replaced(tmp_path):
+    """Nor is a device: whoever writes to it would find a file in its place."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match="not a file that could be replaced"):
+        _atomic.write_atomically(pipe, b"new")
+    assert pipe.is_fifo()
+    with pytest.raises(OSError, match="not a file that could be replaced"):
+        _atomic.write_atomically(tmp_path, b"new")
+    assert list(tmp_path.iterdir()) == [pipe]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import uuid
 from pathlib import Path
@@ -17,6 +18,11 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
     content : bytes
         All of the file.
 
+    Raises
+    ------
+    OSError
+        If it cannot be written, or is a device, a pipe or a folder, which a rename would replace.
+
     Examples
     --------
     >>> import tempfile
@@ -27,6 +33,8 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
     [('a.txt', b'all of it')]
     """
     path = Path(path)
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "not a file that could be replaced", str(path))
     # In the same folder, because a rename is atomic only within one file system. Opened by us
     # rather than by `tempfile`, whose files only their owner may read: the umask should decide.
     partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
