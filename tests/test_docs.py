@@ -19,6 +19,7 @@ from deferlearn.cli.app import app
 
 ROOT = Path(__file__).parents[1]
 DOCS, EXAMPLES = ROOT / "docs", ROOT / "examples"
+README = ROOT / "README.md"
 PAGES = sorted([*DOCS.glob("*.md"), *DOCS.glob("howto/*.md")])
 STORIES = sorted(EXAMPLES.rglob("plot_*.py"))
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```", re.M | re.S)
@@ -67,7 +68,7 @@ def test_blocks_of_a_page_run_one_after_the_other(page, tmp_path, monkeypatch, c
             run_commands(code)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
+@pytest.mark.parametrize("page", [README, *PAGES], ids=name_of)
 def test_options_of_commands_exist(page):
     known = typer.main.get_command(app).commands
     text = page.read_text(encoding="utf-8")
@@ -79,7 +80,7 @@ def test_options_of_commands_exist(page):
         assert {word for word in words if word.startswith("--")} <= options, line
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
+@pytest.mark.parametrize("page", [README, *PAGES], ids=name_of)
 def test_files_that_a_page_speaks_of_exist(page):
     text = page.read_text(encoding="utf-8")
     for target in re.findall(r"\]\((?!http)([^)#]+)(?:#[^)]*)?\)", text):
@@ -91,6 +92,14 @@ def test_files_that_a_page_speaks_of_exist(page):
         assert story(stem).exists(), stem
     for script in re.findall(r"`python (benchmarks/\w+\.py)", text):
         assert (ROOT / script).exists(), script
+
+
+def test_verdicts_are_those_of_the_generated_page():
+    row = r"^\| (\w+) \| (.*?) \| (?:\*\*)?(holds|holds in part|does not hold)(?:\*\*)? \|"
+    page = (DOCS / "results" / "repeated" / "results.md").read_text(encoding="utf-8")
+    found = re.findall(row, page, re.M)
+    assert found
+    assert re.findall(row, (DOCS / "results.md").read_text(encoding="utf-8"), re.M) == found
 
 
 def story(stem):
