@@ -128,7 +128,7 @@ def test_gradients_that_were_carried_along_are_those_computed_afresh() -> None:
         objective.remove(int(k))
     state = objective._state
     assert state.image is not None
-    assert 0.0 < state.image.error
+    assert state.image.error > 0.0
     fresh = state._fresh_image()
     error = np.abs(state.image.Qa - fresh)
     length = float(state.problem.root @ state.a)

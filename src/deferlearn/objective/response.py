@@ -67,6 +67,8 @@ class Response:
         self.most = n if self.whole else min(n, problem.gram.kept_entries // len(near))
         self.slot = np.arange(n) if self.whole else np.full(n, -1)
         self._used = 0
+        # Free samples for which there was no room.
+        self._left_out = int(np.count_nonzero(self.position[state.members] < 0))
         if not self.whole:
             problem.gram.keep_columns(near)
         self._allot(self.most if self.whole else self.most + CHUNK)
@@ -87,7 +89,7 @@ class Response:
 
     def serves(self, state: State) -> bool:
         """Whether another state's margin is near enough."""
-        outside = np.count_nonzero(self.position[state.members] < 0)
+        outside = np.count_nonzero(self.position[state.members] < 0) - self._left_out
         return bool(outside <= STALE * len(state.members))
 
     def take_over(self, old: Response, state: State) -> None:

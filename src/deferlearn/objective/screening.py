@@ -28,6 +28,8 @@ from deferlearn.objective.validation import as_reals
 # Bound samples near the margin that may respond besides the free ones: this many times their number.
 # More of them make bounds tighter and dearer: worth it only where no exact gain follows.
 NEAR, NEAR_ALONE, LEAST_NEAR = 1.0, 1.5, 16
+# So many respond at most: their matrix is inverted, and each candidate has a row of their size.
+MOST_NEAR = 1536
 
 
 class Score(NamedTuple):
@@ -148,7 +150,11 @@ def _response(state: State, ws: WorkingSet, share: float) -> Response | None:
     """Of the free samples and ``share`` times as many bound ones, closest to the margin first."""
     bound = ws.index[(state.status[ws.index] == LOW) | (state.status[ws.index] == UP)]
     distance = np.abs(state.G[bound]) / np.maximum(state.problem.root[bound], 1e-3)
-    count = max(LEAST_NEAR, int(share * len(state.members)))
+    members = state.members
+    if len(members) > MOST_NEAR:  # those with the most room can make up for most
+        a, upper = state.a[members], state.problem.upper[members]
+        members = members[np.argsort(-np.minimum(a, upper - a), kind="stable")[:MOST_NEAR]]
+    count = max(LEAST_NEAR, min(int(share * len(members)), MOST_NEAR - len(members)))
     order = np.argsort(distance, kind="stable")[:count]
-    near = np.concatenate([state.members, bound[order]])
+    near = np.concatenate([members, bound[order]])
     return Response(state, ws, near) if len(near) else None

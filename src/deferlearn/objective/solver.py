@@ -27,8 +27,8 @@ GAP = 1e-10
 DRIFT = 1e-14
 # Where rounding alone could reach this share of the gradient, doubles are not enough.
 ROUNDING = 2e-11
-# Bound samples in a working set beyond the free ones, as a multiple of these, and at least.
-EXTRA, LEAST_EXTRA = 2, 96
+# Bound samples in a working set beyond the free ones, as a multiple of these, at least and at most.
+EXTRA, LEAST_EXTRA, MOST_EXTRA = 2, 96, 1536
 # Violators taken in at once when the working set is not everything.
 MOST_VIOLATORS = 1024
 
@@ -77,7 +77,7 @@ class Counters:
 
 def working_set(state: State, must: Index | None = None) -> WorkingSet:
     """The usual working set of a state."""
-    extra = max(LEAST_EXTRA, EXTRA * len(state.members))
+    extra = max(LEAST_EXTRA, min(EXTRA * len(state.members), MOST_EXTRA))
     return WorkingSet(state.problem, nearest(state, extra, must), state.precise)
 
 

@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
+import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, LinearSVC
 
 from deferlearn.kernels import Array, KernelGram, LinearGram
+from deferlearn.objective.active_set import sharpen
 from deferlearn.objective.decomposition import decompose
 from deferlearn.objective.free_set import independent
 from deferlearn.objective.path import FREE, LOW, UP
@@ -117,11 +119,7 @@ def _interior_point(state: State) -> tuple[Array, float]:
 
 def _scikit_learn_linear(state: State, gram: LinearGram) -> tuple[Array, float]:
     problem = state.problem
-    X = (
-        gram.rows * problem.y[:, None]
-        if not gram.sparse
-        else gram.rows.multiply(problem.y[:, None])
-    )
+    X = gram.rows * problem.y[:, None] if not gram.sparse else _signed_rows(gram, problem.y)
     C = c_from_alpha(problem.alpha, state.total_weight)
     if problem.offset:
         return _dual_of_svc(SVC(kernel="linear", C=C, tol=1e-4, max_iter=MOST_ITERATIONS), X, state)
@@ -129,6 +127,13 @@ def _scikit_learn_linear(state: State, gram: LinearGram) -> tuple[Array, float]:
     _fit_roughly(model, X, state)
     margins = problem.y * np.asarray(X @ model.coef_[0])
     return np.where(margins < 1.0, problem.upper, 0.0), 0.0
+
+
+def _signed_rows(gram: LinearGram, y: Array) -> Any:
+    """The rows without their labels, as scikit-learn's solvers take them: with indices of 32 bits."""
+    X = sp.csr_array(sp.diags_array(y) @ gram.rows)
+    X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return X
 
 
 def _scikit_learn_kernel(state: State, gram: KernelGram) -> tuple[Array, float]:
@@ -151,7 +156,9 @@ def _dual_of_svc(model: SVC, X: Any, state: State) -> tuple[Array, float]:
     problem = state.problem
     _fit_roughly(model, X, state)
     a = np.zeros(len(problem.y))
-    a[model.support_] = np.abs(model.dual_coef_[0]) * state.mu
+    coef = model.dual_coef_
+    dual = np.asarray(coef.toarray() if sp.issparse(coef) else coef).ravel()
+    a[model.support_] = np.abs(dual) * state.mu
     return np.minimum(a, problem.upper), float(model.intercept_[0])
 
 
@@ -161,6 +168,19 @@ def _adopt(state: State, a: Array, b: float) -> None:
     box = problem.upper if not problem.hard else np.full(len(a), max(float(a.max()), 1e-300))
     low = a <= GUESS_BOUND * box
     up = ~low & (a >= (1.0 - GUESS_BOUND) * box) & (not problem.hard)
+    if not problem.hard:
+        point = sharpen(state, low, up)
+        if point is not None:
+            state.a, state.beta, state.members, state.R = (
+                point.a,
+                point.beta,
+                point.members,
+                point.R,
+            )
+            state.status[:] = FREE
+            state.status[point.low], state.status[point.up] = LOW, UP
+            state.changed()
+            return
     inside = np.flatnonzero(~low & ~up)
     depth = np.minimum(a[inside] / box[inside], 1.0 - a[inside] / box[inside])
     inside = inside[np.argsort(-depth, kind="stable")]

@@ -1,0 +1,100 @@
+"""A guess with very many free samples made nearly exact: Newton steps on guesses of who is free.
+
+Whoever is held to be free gets the dual variable that solves its optimality condition, all of them at
+once; whoever then leaves its box goes to the bound, whoever misses its condition there comes free. Close
+to the solution a few such steps end in it. A path would change the free set one by one, each time for
+a pass over its inverse: for thousands of free samples that takes hours.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from deferlearn.kernels import Array, Index
+from deferlearn.objective.state import State
+
+Bools = NDArray[np.bool_]
+
+# Free samples from which on this is worth it, and beyond which their matrix takes too much memory (800 MB).
+LEAST_FREE, MOST_FREE = 128, 10_000
+# Newton steps; more than these are going round in a circle.
+MOST_STEPS = 40
+# Added to the diagonal, relative: a matrix that needs more is for the path to take apart.
+RIDGE = 1e-13
+
+
+class Point(NamedTuple):
+    """Dual variables, who is at which bound, beta, and the inverse of the free ones' bordered matrix."""
+
+    a: Array
+    low: Bools
+    up: Bools
+    beta: float
+    members: Index
+    R: Array
+
+
+def sharpen(state: State, low: Bools, up: Bools) -> Point | None:
+    """The solution from a guess of who is at which bound; None if the steps do not lead there."""
+    low, up = low.copy(), up.copy()
+    for _ in range(MOST_STEPS):
+        members = np.flatnonzero(~low & ~up)
+        if not LEAST_FREE <= len(members) <= MOST_FREE:
+            return None
+        solved = _solve_free(state, members, up)
+        if solved is None:
+            return None
+        a, beta, factor = solved
+        used = np.flatnonzero(a)
+        problem, mu = state.problem, state.mu
+        G = problem.gram.image(used, a[used]) + problem.y * beta - mu
+        noise = 1e-12 * (mu + abs(beta) + problem.longest * float(problem.root @ np.abs(a)))
+        to_low, to_up = ~low & ~up & (a < 0.0), ~low & ~up & (a > problem.upper)
+        to_free = (low & (G < -noise)) | (up & (G > noise))
+        if not (to_low | to_up | to_free).any():
+            R = _bordered_inverse(factor, problem.y[members] if problem.offset else None)
+            return Point(a, low, up, beta, members, R)
+        low, up = (low | to_low) & ~to_free, (up | to_up) & ~to_free
+    return None
+
+
+def _solve_free(state: State, members: Index, up: Bools) -> tuple[Array, float, Array] | None:
+    """Dual variables that meet the conditions of the free samples and y.a = 0, the others at bounds."""
+    problem, y = state.problem, state.problem.y[members]
+    at_upper = np.flatnonzero(up)
+    a = np.where(up, problem.upper, 0.0)
+    Q = problem.gram.block(members, members)
+    Q[np.diag_indices(len(members))] += RIDGE * problem.longest**2
+    factor, failed = scipy.linalg.lapack.dpotrf(Q, lower=1, overwrite_a=1)
+    if failed:
+        return None
+    right = state.mu - problem.gram.image_at(members, at_upper, a[at_upper])
+    found = scipy.linalg.cho_solve((factor, True), right, check_finite=False)
+    beta = 0.0
+    if problem.offset:
+        response = scipy.linalg.cho_solve((factor, True), y, check_finite=False)
+        owed = float(problem.y[at_upper] @ a[at_upper])
+        beta = (float(y @ found) + owed) / float(y @ response)
+        found = found - beta * response
+    a[members] = found
+    return a, beta, factor
+
+
+def _bordered_inverse(factor: Any, y: Array | None) -> Array:
+    """The inverse of ``[[0, y'], [y, Q]]`` (of Q without y), from the Cholesky factor of Q."""
+    inverse, _ = scipy.linalg.lapack.dpotri(factor, lower=1)
+    lower = np.tril(inverse)
+    inverse = lower + np.tril(lower, -1).T
+    if y is None:
+        return np.ascontiguousarray(inverse)
+    response = inverse @ y
+    size = float(y @ response)
+    R = np.empty((len(y) + 1, len(y) + 1))
+    R[0, 0], R[0, 1:], R[1:, 0] = -1.0 / size, response / size, response / size
+    R[1:, 1:] = inverse
+    R[1:, 1:] -= np.outer(response, response / size)
+    return R

@@ -1,0 +1,76 @@
+"""Sparse rows with more features than samples: many samples are free, and the guess must find them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import deferlearn.objective.active_set as active_set
+import deferlearn.objective.solver as solver
+from deferlearn.humans import UniformHuman
+from deferlearn.objective import SVMObjective
+from deferlearn.objective.start import guess_start
+from deferlearn.objective.state import empty_state
+from deferlearn.selection import distorted_greedy
+
+N_SAMPLES, N_FEATURES, PER_ROW = 900, 4_000, 30
+
+
+def text(seed: int = 0) -> tuple[sp.csr_array, np.ndarray]:
+    """Rows of length one whose few entries are in common columns more often than in rare ones."""
+    rng = np.random.default_rng(seed)
+    share = 1.0 / np.arange(10, N_FEATURES + 10)
+    columns = rng.choice(N_FEATURES, size=(N_SAMPLES, PER_ROW), p=share / share.sum())
+    rows = np.repeat(np.arange(N_SAMPLES), PER_ROW)
+    X = sp.csr_array(
+        (rng.exponential(size=rows.size), (rows, columns.ravel())), shape=(N_SAMPLES, N_FEATURES)
+    )
+    X = sp.csr_array(sp.diags_array(1.0 / np.sqrt(X.multiply(X).sum(axis=1))) @ X)
+    score = X @ rng.normal(size=N_FEATURES)
+    y = np.where(score + rng.normal(size=N_SAMPLES) * score.std() / 2 > 0, 1.0, -1.0)
+    return X, y
+
+
+X, Y = text()
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.001])
+@pytest.mark.parametrize("offset", [True, False])
+def test_sparse_and_dense_agree(alpha: float, offset: bool) -> None:
+    """Dense rows of as many features take other products; without a guess the path starts from nothing."""
+    sparse = SVMObjective(X, Y, alpha=alpha, fit_intercept=offset)
+    dense = SVMObjective(X.toarray(), Y, alpha=alpha, fit_intercept=offset)
+    assert sparse.optimality_residual() < 1e-9
+    assert sparse.value == pytest.approx(dense.value, rel=1e-9)
+    ks = np.random.default_rng(0).choice(N_SAMPLES, 5, replace=False)
+    np.testing.assert_allclose(sparse.gains(ks), dense.gains(ks), rtol=1e-6, atol=1e-9)
+
+
+def test_the_guess_is_the_solution_but_for_rounding() -> None:
+    objective = SVMObjective(X, Y, alpha=0.001)
+    assert len(objective._state.members) > active_set.LEAST_FREE
+    guess = empty_state(objective._problem)
+    guess_start(guess)
+    assert np.count_nonzero(guess.a) > 0  # there was one
+    np.testing.assert_allclose(guess.a, objective.dual, atol=1e-7)
+
+
+def test_steps_that_go_astray_are_no_guess(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With one step allowed it never arrives: the path takes over, to the same value."""
+    expected = SVMObjective(X, Y, alpha=0.01).value
+    monkeypatch.setattr(active_set, "MOST_STEPS", 0)
+    assert SVMObjective(X, Y, alpha=0.01).value == pytest.approx(expected, rel=1e-9)
+
+
+def test_picks_do_not_depend_on_who_may_respond(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Limits on near samples and working sets change what bounds cost, not the picks."""
+    import deferlearn.objective.screening as screening
+
+    loss = UniformHuman(0.2).losses(Y, random_state=0)
+    expected = distorted_greedy(SVMObjective(X, Y, alpha=0.001), loss, 8)
+    monkeypatch.setattr(screening, "MOST_NEAR", 40)
+    monkeypatch.setattr(solver, "MOST_EXTRA", 30)
+    result = distorted_greedy(SVMObjective(X, Y, alpha=0.001), loss, 8)
+    np.testing.assert_array_equal(result.order, expected.order)
+    np.testing.assert_allclose(result.gains, expected.gains, rtol=1e-8)
