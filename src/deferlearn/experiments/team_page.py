@@ -160,5 +160,9 @@ def team_figure(table: pd.DataFrame) -> Figure:
             ax.axhline(start + 0.5, color="0.85", linewidth=0.8)
     axes[0, 0].set_yticks(place, labels)
     axes[0, 0].invert_yaxis()
-    figure.supxlabel("error of the tuned team minus that of the tuned baseline; blue: clearly less")
+    axes[0, 0].margins(y=0.02)
+    figure.supxlabel(
+        "error of the tuned team minus that of the tuned baseline (blue: clearly less, orange: clearly more)",
+        fontsize=11,
+    )
     return figure
