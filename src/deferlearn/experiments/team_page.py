@@ -162,7 +162,7 @@ def team_figure(table: pd.DataFrame) -> Figure:
     axes[0, 0].invert_yaxis()
     axes[0, 0].margins(y=0.02)
     figure.supxlabel(
-        "error of the tuned team minus that of the tuned baseline (blue: clearly less, orange: clearly more)",
+        "error of the tuned team minus that of the baseline (blue: clearly less, orange: clearly more)",
         fontsize=11,
     )
     return figure
