@@ -63,8 +63,8 @@ def partitioned_greedy(
     `deferlearn.bounds.certificate`, which does not ask how a selection was found, bounds how far from the
     best it is.
 
-    It pays for large V only: bounds make a round of `distorted_greedy` cheap, and the second run has as
-    many rounds as the whole has. The guide "Very large data" has measurements.
+    It seldom pays: bounds make a round of `distorted_greedy` cheap, the second run has as many rounds as
+    the whole has, and each part trains a machine first. The guide "Very large data" has measurements.
 
     Parameters
     ----------
