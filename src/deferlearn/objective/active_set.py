@@ -54,7 +54,7 @@ def sharpen(state: State, low: Bools, up: Bools) -> Point | None:
         G = problem.gram.image(used, a[used]) + problem.y * beta - mu
         noise = 1e-12 * (mu + abs(beta) + problem.longest * float(problem.root @ np.abs(a)))
         to_low, to_up = ~low & ~up & (a < 0.0), ~low & ~up & (a > problem.upper)
-        to_free = (low & (G < -noise)) | (up & (G > noise))
+        to_free = np.where(low, -G, np.where(up, G, 0.0)) > noise
         if not (to_low | to_up | to_free).any():
             R = _bordered_inverse(factor, problem.y[members] if problem.offset else None)
             return Point(a, low, up, beta, members, R)
