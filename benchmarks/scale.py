@@ -205,7 +205,7 @@ def growth_table(console: Console, sizes: tuple[int, ...], rounds: int, most_svc
     )  # fmt: skip
     exponent = np.polyfit(np.log(sizes), np.log(seconds), 1)[0]
     console.print(
-        f"A round grows like |V|^{exponent:.2f}. Refits: one fit times |V|; LinearSVC in 100 passes at most."
+        f"A round grows like |V|^{exponent:.2f}. Refits: one fit times |V|; LinearSVC: 100 passes at most."
     )
 
 
