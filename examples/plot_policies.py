@@ -4,6 +4,8 @@ Who takes a new case? Policies compared
 
 In training the selection knows the truth and the human's losses. For a new case neither is known,
 so a *policy* learns from the training choice. What it sees decides what it can learn.
+
+This is one draw, picked because it shows the effect well; ``deferlearn reproduce fig3`` measures twenty.
 """
 
 import matplotlib.pyplot as plt
