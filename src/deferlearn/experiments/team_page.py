@@ -25,7 +25,7 @@ HEAD = """\
 
 `{command}`
 
-`AssistedSVCCV` with its defaults chooses regularisation and policy by the team's cross-validated error on
+`AssistedSVCCV` with its default policies chooses one, and the regularisation, by the team's cross-validated error on
 the training part of each of {splits} random splits (60% to 40%; seeds {first} to {last}). So does every
 baseline, with one policy alone. Test parts take no part in any choice. "asked" is the share of test cases
 that the team gives to the human; "minus" columns are the team's error minus the baseline's, with the paired
