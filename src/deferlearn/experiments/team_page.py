@@ -25,12 +25,12 @@ HEAD = """\
 
 `{command}`
 
-`AssistedSVCCV` with its default policies chooses one, and the regularisation, by the team's cross-validated error on
-the training part of each of {splits} random splits (60% to 40%; seeds {first} to {last}). So does every
-baseline, with one policy alone. Test parts take no part in any choice. "asked" is the share of test cases
-that the team gives to the human; "minus" columns are the team's error minus the baseline's, with the paired
-95% interval over the splits. Those intervals speak of other splits of the same cases; for new cases they
-would be wider.
+`AssistedSVCCV` chooses one of its default policies, and the regularisation, by the team's cross-validated
+error on the training part of each of {splits} random splits (60% to 40%; seeds {first} to {last}). So does
+every baseline, with one policy alone. Test parts take no part in any choice. "asked" is the share of test
+cases that the team gives to the human; "minus" columns are the team's error minus the baseline's, with the
+paired 95% interval over the splits. Those intervals speak of other splits of the same cases; for new cases
+they would be wider.
 
 - automation: the machine alone; uncertainty: the human takes the cases of which the machine is least sure;
   predicted error: two networks say who errs where; the paper's: distorted greedy with the margin policy.
