@@ -55,6 +55,9 @@ ReaderColumn = Annotated[
 AnswerColumn = Annotated[
     str, typer.Option(help="Column of that table that holds the answer.", rich_help_panel=ANSWERS)
 ]
+Jobs = Annotated[
+    int | None, typer.Option(min=1, help="How many fits at a time.", show_default=False)
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 

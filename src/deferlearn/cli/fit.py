@@ -21,6 +21,7 @@ from deferlearn.cli._tables import (
     Decimal,
     Delimiter,
     Encoding,
+    Jobs,
     LongTable,
     ReaderColumn,
     check_paths,
@@ -129,9 +130,7 @@ def fit(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of all that is random.")] = 0,
-    jobs: Annotated[
-        int | None, typer.Option(min=1, help="How many fits at a time.", show_default=False)
-    ] = None,
+    jobs: Jobs = None,
     evaluate: Annotated[
         bool,
         typer.Option(help="Estimate errors on unseen cases, where there are at most 1000 cases."),

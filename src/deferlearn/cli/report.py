@@ -26,6 +26,7 @@ from deferlearn.cli._tables import (
     Decimal,
     Delimiter,
     Encoding,
+    Jobs,
     LongTable,
     ReaderColumn,
     check_paths,
@@ -114,9 +115,7 @@ def report(
         ),
     ] = 1000,
     seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of splits and lots.")] = 0,
-    jobs: Annotated[
-        int | None, typer.Option(min=1, help="How many fits at a time.", show_default=False)
-    ] = None,
+    jobs: Jobs = None,
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
     encoding: Encoding = "utf8",

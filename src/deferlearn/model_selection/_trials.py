@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -83,8 +84,7 @@ class Trials:
     seed: int
     common: dict[str, Any]
     n_jobs: int | None
-    _margins: dict[int, tuple[Array, list[Array]]] = field(default_factory=dict)
-    _ranked: dict[Any, Any] = field(default_factory=dict)
+    _made: dict[Any, Any] = field(default_factory=dict)
 
     def margins(self, settings: MachineSettings) -> Array:
         """Decision values of the machines without a sample's fold."""
@@ -92,10 +92,11 @@ class Trials:
 
     def _machines(self, settings: MachineSettings) -> tuple[Array, list[Array]]:
         """The same, and each machine's decision values of its own samples."""
-        if id(settings) not in self._margins:
-            samples = replace(self.samples, settings=settings)
-            self._margins[id(settings)] = held_out_margins(samples, self.folds, self.n_jobs)
-        return self._margins[id(settings)]
+        samples = replace(self.samples, settings=settings)
+        machines: tuple[Array, list[Array]] = self._once(
+            id(settings), lambda: held_out_margins(samples, self.folds, self.n_jobs)
+        )
+        return machines
 
     def run(self, team: Any, settings: MachineSettings, budget: float) -> Trial:
         """Try a team with this machine at this budget."""
@@ -113,41 +114,46 @@ class Trials:
             margin = self.margins(settings)
             return margin, -np.abs(margin), budget if isinstance(team, UncertaintyTriage) else 0.0
         if isinstance(team, AdvantageTriage):
-            margin = self.margins(settings)
             key: Any = (id(settings), _name_of(team))
-            if key not in self._ranked:
-                model = team._model()
-                models = models_of_folds(
-                    model, self.samples, margin, self.folds, self.seed, self._humans(model)
-                )
-                self._ranked[key] = held_out_advantage(models, self.samples.X, margin, self.folds)
-            return margin, self._ranked[key], budget
+            score = self._once(key, lambda: self._rank_by_advantage(team, settings))
+            return self.margins(settings), score, budget
         if isinstance(team, AssistedSVC):
             return self._rank_by_policy(team, settings, budget)
         if isinstance(team, PredictedErrorTriage):
             key = (id(settings), _name_of(team))
-            if key not in self._ranked:
-                self._ranked[key] = self._rank_by_predicted_errors(team, settings)
-            return self.margins(settings), self._ranked[key], budget
+            score = self._once(key, lambda: self._rank_by_predicted_errors(team, settings))
+            return self.margins(settings), score, budget
         # A team that is trained for a budget ranks differently for another one.
         key = (id(settings), _name_of(team), budget)
-        if key not in self._ranked:
-            self._ranked[key] = self._rank_by_fitting(team, settings, budget)
-        ranked: tuple[Array, Array, float] = self._ranked[key]
+        ranked: tuple[Array, Array, float] = self._once(
+            key, lambda: self._rank_by_fitting(team, settings, budget)
+        )
         return ranked
+
+    def _once(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What was made under this key before, or is made now."""
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]
+
+    def _rank_by_advantage(self, team: AdvantageTriage, settings: MachineSettings) -> Array:
+        margin, model = self.margins(settings), team._model()
+        models = models_of_folds(
+            model, self.samples, margin, self.folds, self.seed, self._humans(model)
+        )
+        return held_out_advantage(models, self.samples.X, margin, self.folds)
 
     def _humans(self, model: AdvantageModel) -> list[Any] | None:
         """The regressors of the human's cost without each fold: the same beside every machine."""
         if isinstance(model.human_error, str):
             return None
-        key = ("human", str(model.human_error.get_params()), type(model.human_error))
-        if key not in self._ranked:
-            rest = [rest_of(fold, len(self.labels)) for fold in self.folds]
-            self._ranked[key] = Parallel(n_jobs=self.n_jobs)(
+        regressors: list[Any] = self._once(
+            ("human", _name_of(model.human_error)),
+            lambda: Parallel(n_jobs=self.n_jobs)(
                 delayed(model.fit_human)(self.samples.X[rows], self.samples.loss[rows], self.seed)
-                for rows in rest
-            )
-        regressors: list[Any] = self._ranked[key]
+                for rows in (rest_of(fold, len(self.labels)) for fold in self.folds)
+            ),
+        )
         return regressors
 
     def _rank_by_predicted_errors(
@@ -159,17 +165,18 @@ class Trials:
         _, own_margins = self._machines(settings)
         parts = [(fold, rest_of(fold, len(self.labels))) for fold in self.folds]
         features = [self._features(settings, rows, fold) for fold, rows in parts]
-        key = ("human", _name_of(team), settings.precomputed)
-        if key not in self._ranked:
-            self._ranked[key] = Parallel(n_jobs=self.n_jobs)(
+        humans = self._once(
+            ("human", _name_of(team), settings.precomputed),
+            lambda: Parallel(n_jobs=self.n_jobs)(
                 delayed(team._fit_human)(train, self.samples.y[rows], answers[rows], self.seed)
                 for (train, _), (_, rows) in zip(features, parts, strict=True)
-            )
+            ),
+        )
         machines = Parallel(n_jobs=self.n_jobs)(
             delayed(team._fit_machine)(features[k][0], own_margins[k], answers[rows], self.seed)
             for k, (_, rows) in enumerate(parts)
         )
-        rankers = zip(machines, self._ranked[key], features, strict=True)
+        rankers = zip(machines, humans, features, strict=True)
         # What it predicts are probabilities, but each fold's own: places are compared.
         return self._join(
             [
@@ -187,13 +194,13 @@ class Trials:
         policy that sees more than the margin learns from held-out ones.
         """
         selecting = clone(team).set_params(policy="margin")
-        key = (id(settings), _name_of(selecting), budget)
-        if key not in self._ranked:
-            if selecting.submodularity_ratio == "sweep":
-                result = self.without_folds(selecting, settings, budget).selection_
-                selecting.set_params(submodularity_ratio=result.submodularity_ratio)
-            self._ranked[key] = self._without_each_fold(selecting, settings, budget)
-        parts: list[_Part] = self._ranked[key]
+        if selecting.submodularity_ratio == "sweep":
+            result = self.without_folds(selecting, settings, budget).selection_
+            selecting.set_params(submodularity_ratio=result.submodularity_ratio)
+        parts: list[_Part] = self._once(
+            ("parts", id(settings), _name_of(selecting), budget),
+            lambda: self._without_each_fold(selecting, settings, budget),
+        )
         margin = self._join([part.margin for part in parts])
         scores = []
         for fold, part in zip(self.folds, parts, strict=True):
@@ -207,13 +214,14 @@ class Trials:
 
     def without_folds(self, team: Any, settings: MachineSettings, budget: float) -> Any:
         """The team fitted on all samples, its threshold on these very samples; fitted once."""
-        key = ("all", id(settings), _name_of(team), budget)
-        if key not in self._ranked:
+
+        def fit() -> Any:
             ready = equip(team, settings, {**self.common, "budget": budget, "cv": None})
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # the winner will say so again
-                self._ranked[key] = ready.fit(self.samples.X, self.labels, **self.human)
-        return self._ranked[key]
+                return ready.fit(self.samples.X, self.labels, **self.human)
+
+        return self._once(("all", id(settings), _name_of(team), budget), fit)
 
     def _rank_by_fitting(
         self, team: Any, settings: MachineSettings, budget: float
@@ -262,7 +270,7 @@ class Trials:
 
 
 def _name_of(team: Any) -> tuple[type, str]:
-    """The same for teams with the same parameters; a long `repr` leaves some of them out."""
+    """The same for estimators with the same parameters; a long `repr` leaves some of them out."""
     return type(team), str(team.get_params())
 
 

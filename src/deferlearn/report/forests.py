@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from hashlib import blake2b
 from threading import Lock
 from typing import Any
 
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestRegressor
 
+from deferlearn._fingerprint import digest
 from deferlearn.advantage import FOREST, AdvantageTriage
 from deferlearn.tabular.team import TabularTeam
 
@@ -20,7 +20,7 @@ from deferlearn.tabular.team import TabularTeam
 # after the other, so that two teams' worth is more than enough.
 MOST = 24
 
-_grown: OrderedDict[bytes, RandomForestRegressor] = OrderedDict()
+_grown: OrderedDict[str, RandomForestRegressor] = OrderedDict()
 _lock = Lock()
 
 
@@ -61,7 +61,7 @@ class RememberedForest(RandomForestRegressor):
             self.__dict__.update(vars(known))
             return self
         super().fit(X, y, sample_weight)
-        self._said: dict[bytes, NDArray[np.float64]] = {}
+        self._said: dict[str, NDArray[np.float64]] = {}
         if key is not None:
             with _lock:
                 _grown[key] = self
@@ -83,26 +83,18 @@ class RememberedForest(RandomForestRegressor):
         """
         if not isinstance(X, np.ndarray) or not hasattr(self, "_said"):
             return np.asarray(super().predict(X))
-        key = _digest(X)
+        key = digest(X)
         if key not in self._said:
             self._said[key] = np.asarray(super().predict(X))
         return self._said[key].copy()
 
-    def _key(self, X: Any, y: Any, sample_weight: Any) -> bytes | None:
+    def _key(self, X: Any, y: Any, sample_weight: Any) -> str | None:
         """What decides how it grows; None where that cannot be told, or is left to chance."""
         if not isinstance(self.random_state, int | np.integer) or sample_weight is not None:
             return None
         if sp.issparse(X) or self.warm_start:
             return None
-        return _digest(np.asarray(X), np.asarray(y)) + repr(self.get_params()).encode()
-
-
-def _digest(*arrays: NDArray[Any]) -> bytes:
-    total = blake2b(digest_size=32)
-    for array in arrays:
-        total.update(f"{array.shape} {array.dtype.str};".encode())
-        total.update(np.ascontiguousarray(array).tobytes())
-    return total.digest()
+        return digest(np.asarray(X), np.asarray(y)) + repr(self.get_params())
 
 
 def with_memory(team: TabularTeam) -> TabularTeam:
