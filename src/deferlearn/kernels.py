@@ -21,6 +21,7 @@ from scipy.spatial.distance import cdist
 
 from deferlearn._column_cache import ColumnCache
 from deferlearn._definite import as_gram
+from deferlearn._sparse_products import inner_products
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -101,6 +102,7 @@ class LinearGram:
         if self.sparse:
             rows = sp.csr_array(X, dtype=np.float64)
             rows = sp.csr_array(sp.diags_array(y / scale) @ rows)
+            rows.sort_indices()
             norms = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
         else:
             rows = np.ascontiguousarray(np.asarray(X, dtype=np.float64) * (y / scale)[:, None])
@@ -120,7 +122,7 @@ class LinearGram:
     def block(self, rows: Index, columns: Index) -> Array:
         """Q[rows][:, columns]."""
         if self.sparse:
-            return np.ascontiguousarray((self.rows[rows] @ self.rows[columns].T).toarray())
+            return inner_products(self.rows, rows, columns)
         return self.rows[rows] @ self.rows[columns].T
 
     def block_pair(self, rows: Index, columns: Index) -> tuple[Array, Array]:

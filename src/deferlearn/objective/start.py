@@ -2,8 +2,8 @@
 
 Nothing here needs to be accurate: whatever the guess, `solver.settle` makes it exact and proves it.
 A small problem needs no guess. A large linear one is solved by an interior-point method, whose cost
-grows with n d^2 and not with n^2; very many features, and kernels whose matrix is kept, by scikit-learn's
-solvers; kernels whose matrix is not kept block by block (module `decomposition`).
+grows with n d^2 and not with n^2; one of very many features coordinate by coordinate; kernels whose
+matrix is kept by scikit-learn's solver, and those whose matrix is not kept block by block.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
-import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.svm import SVC, LinearSVC
+from sklearn.svm import SVC
 
 from deferlearn.kernels import Array, KernelGram, LinearGram
 from deferlearn.objective.active_set import sharpen
+from deferlearn.objective.coordinate_descent import descend
 from deferlearn.objective.decomposition import decompose
 from deferlearn.objective.free_set import independent
 from deferlearn.objective.path import FREE, LOW, UP
@@ -54,7 +54,7 @@ def _guess(state: State) -> tuple[Array, float] | None:
     if state.problem.hard:
         return None
     if isinstance(gram, LinearGram):
-        return _scikit_learn_linear(state, gram)
+        return descend(state, gram)
     if isinstance(gram, KernelGram) and gram.dear:
         return decompose(state, gram)
     if isinstance(gram, KernelGram) and state.problem.offset:
@@ -117,48 +117,16 @@ def _interior_point(state: State) -> tuple[Array, float]:
     return a, b
 
 
-def _scikit_learn_linear(state: State, gram: LinearGram) -> tuple[Array, float]:
-    problem = state.problem
-    X = gram.rows * problem.y[:, None] if not gram.sparse else _signed_rows(gram, problem.y)
-    C = c_from_alpha(problem.alpha, state.total_weight)
-    if problem.offset:
-        return _dual_of_svc(SVC(kernel="linear", C=C, tol=1e-4, max_iter=MOST_ITERATIONS), X, state)
-    model = LinearSVC(loss="hinge", C=C, fit_intercept=False, tol=1e-5, max_iter=2000)
-    _fit_roughly(model, X, state)
-    margins = problem.y * np.asarray(X @ model.coef_[0])
-    return np.where(margins < 1.0, problem.upper, 0.0), 0.0
-
-
-def _signed_rows(gram: LinearGram, y: Array) -> Any:
-    """The rows without their labels, as scikit-learn's solvers take them: with indices of 32 bits."""
-    X = sp.csr_array(sp.diags_array(y) @ gram.rows)
-    X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
-    return X
-
-
 def _scikit_learn_kernel(state: State, gram: KernelGram) -> tuple[Array, float]:
-    everything = np.arange(gram.n)
-    y = state.problem.y
-    C = c_from_alpha(state.problem.alpha, state.total_weight)
-    K = gram.block(everything, everything) * np.outer(y, y)
-    return _dual_of_svc(
-        SVC(kernel="precomputed", C=C, tol=1e-5, max_iter=MOST_ITERATIONS), K, state
-    )
-
-
-def _fit_roughly(model: Any, X: Any, state: State) -> None:
+    problem, everything = state.problem, np.arange(gram.n)
+    K = gram.block(everything, everything) * np.outer(problem.y, problem.y)
+    C = c_from_alpha(problem.alpha, state.total_weight)
+    model = SVC(kernel="precomputed", C=C, tol=1e-5, max_iter=MOST_ITERATIONS)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # a guess may be rough
-        model.fit(X, state.problem.y, sample_weight=state.problem.weight)
-
-
-def _dual_of_svc(model: SVC, X: Any, state: State) -> tuple[Array, float]:
-    problem = state.problem
-    _fit_roughly(model, X, state)
-    a = np.zeros(len(problem.y))
-    coef = model.dual_coef_
-    dual = np.asarray(coef.toarray() if sp.issparse(coef) else coef).ravel()
-    a[model.support_] = np.abs(dual) * state.mu
+        model.fit(K, problem.y, sample_weight=problem.weight)
+    a = np.zeros(gram.n)
+    a[model.support_] = np.abs(model.dual_coef_[0]) * state.mu
     return np.minimum(a, problem.upper), float(model.intercept_[0])
 
 

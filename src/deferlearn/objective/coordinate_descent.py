@@ -1,0 +1,69 @@
+"""A guess for rows of very many features: one dual variable after another, w kept up to date.
+
+A step costs one row of X, so that a pass over all samples costs what a product with X does (Hsieh et al.
+2008). An offset demands ``y.a = 0``, which no single variable can keep: the imbalance has a price beta,
+which rises as long as there is any, and a quadratic penalty that helps it settle (the method of
+multipliers).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from deferlearn.kernels import Array, LinearGram
+from deferlearn.objective.compiling import compiled
+from deferlearn.objective.state import State
+
+# Violation of an optimality condition, relative to mu, at which a guess is good enough; passes at most.
+GOOD_ENOUGH, MOST_PASSES = 1e-5, 2000
+
+
+def descend(state: State, gram: LinearGram) -> tuple[Array, float]:
+    """Dual variables and offset b, to a few digits."""
+    problem, mu = state.problem, state.mu
+    n, d = gram.rows.shape
+    if gram.sparse:
+        entries, columns, starts = gram.rows.data, gram.rows.indices, gram.rows.indptr
+    else:
+        entries, columns, starts = gram.rows.ravel(), np.empty(0, np.int64), d * np.arange(n + 1)
+    penalty = float(gram.diagonal.mean()) if problem.offset else 0.0
+    a, w, beta, imbalance, before = np.zeros(n), np.zeros(d), 0.0, 0.0, np.inf
+    rng = np.random.default_rng(0)
+    for _ in range(MOST_PASSES):
+        worst, imbalance = one_pass(
+            entries, columns, starts, gram.diagonal, problem.y, problem.upper, mu, beta, penalty,
+            a, w, imbalance, rng.permutation(n),
+        )  # fmt: skip
+        owed = penalty * imbalance
+        if max(worst, abs(owed)) <= GOOD_ENOUGH * mu:
+            break
+        if worst <= abs(owed):  # this price has done what it can
+            beta += owed
+            if abs(imbalance) > before / 2:
+                penalty *= 2.0
+            before = abs(imbalance)
+    return a, (beta + penalty * imbalance) / mu
+
+
+@compiled
+def one_pass(  # type: ignore[no-untyped-def]
+    entries, columns, starts, diagonal, y, upper, mu, beta, penalty, a, w, imbalance, order
+):
+    """One step on each variable, in this order; changes a and w. The worst violation, the imbalance."""
+    sparse = len(columns) > 0
+    worst = 0.0
+    for i in order:
+        start, stop = starts[i], starts[i + 1]
+        gradient = y[i] * (beta + penalty * imbalance) - mu
+        for t in range(start, stop):
+            gradient += entries[t] * w[columns[t] if sparse else t - start]
+        curvature = max(diagonal[i] + penalty, 1e-12)
+        target = min(max(a[i] - gradient / curvature, 0.0), upper[i])
+        step = target - a[i]
+        if step != 0.0:
+            worst = max(worst, abs(gradient))
+            a[i] = target
+            imbalance += y[i] * step
+            for t in range(start, stop):
+                w[columns[t] if sparse else t - start] += step * entries[t]
+    return worst, imbalance
