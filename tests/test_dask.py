@@ -15,6 +15,8 @@ import pandas as pd
 import pytest
 from joblib import parallel_config
 
+from deferlearn import AssistedSVC
+from deferlearn._jobs import call_each
 from deferlearn.datasets import make_shifted
 from deferlearn.experiments import run_jobs
 from deferlearn.experiments.jobs import Job
@@ -26,6 +28,7 @@ distributed = pytest.importorskip("distributed", reason="distributed is not inst
 
 X, Y = make_shifted(200, 5, random_state=0)
 LOSS = UniformHuman(0.2).losses(Y, random_state=0)
+HUMAN = np.where(np.random.RandomState(0).random_sample(len(Y)) < 0.1, -Y, Y)
 HERE = os.getpid()
 
 
@@ -64,6 +67,18 @@ def death_of_one(flag: Path) -> Any:
     return strike
 
 
+def deadly_kernel(flag: Path) -> Any:
+    """The linear kernel, which kills the first worker that evaluates it."""
+    strike = death_of_one(flag)
+
+    def kernel(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        if os.getpid() != HERE:
+            strike()
+        return A @ B.T
+
+    return kernel
+
+
 def select(**options: Any) -> SelectionResult:
     return partitioned_greedy(X, Y, LOSS, 15, 0.3, alpha=0.02, random_state=0, **options)
 
@@ -73,6 +88,25 @@ def assert_same(one: SelectionResult, two: SelectionResult) -> None:
         assert mine.order.tolist() == other.order.tolist()
         assert mine.gains.tolist() == other.gains.tolist()  # to the last digit
         assert mine.value == other.value
+
+
+# ------------------------------------------------------------------------------------------- calls
+
+
+def test_arguments_survive_the_death_of_a_worker(both: Any, tmp_path: Path) -> None:
+    """An array among them must not be lost with the worker that had it."""
+    flag = tmp_path / "dead"
+    strike = death_of_one(flag)
+
+    def work(values: np.ndarray, power: int) -> float:
+        strike()
+        return float((values**power).sum())
+
+    values = np.arange(1000.0)
+    with parallel_config(backend="dask"):
+        found = call_each(work, [(values, power) for power in range(4)], n_jobs=None)
+    assert flag.exists()
+    assert found == [(values**power).sum() for power in range(4)]
 
 
 # ------------------------------------------------------------------------------- partitioned greedy
@@ -87,16 +121,9 @@ def test_selection_from_one_worker_and_from_two(both: Any, train_on: str) -> Non
             assert_same(select(train_on=train_on), alone)
 
 
-@pytest.mark.slow  # a new worker has to import everything
 def test_selection_survives_the_death_of_a_worker(both: Any, tmp_path: Path) -> None:
     flag = tmp_path / "dead"
-    strike = death_of_one(flag)
-
-    def kernel(A: np.ndarray, B: np.ndarray) -> np.ndarray:
-        if os.getpid() != HERE:
-            strike()
-        return A @ B.T
-
+    kernel = deadly_kernel(flag)
     alone = select(kernel=kernel)
     assert not flag.exists()
     with parallel_config(backend="dask"):
@@ -108,18 +135,37 @@ def test_selection_survives_the_death_of_a_worker(both: Any, tmp_path: Path) -> 
 
 
 def test_cross_validation(both: Any) -> None:
-    human = np.where(np.random.RandomState(0).random_sample(len(Y)) < 0.1, -Y, Y)
     search = AssistedSVCCV(
         0.2, alphas=[0.01, 0.1], policies=["uncertainty", "advantage"], cv=3, random_state=0
     )
-    alone = search.fit(X, Y, human_labels=human)
+    alone = search.fit(X, Y, human_labels=HUMAN)
     scores, deferred = alone.cv_results_["mean_test_score"], alone.defer(X)
     with parallel_config(backend="dask"):
-        spread = search.fit(X, Y, human_labels=human)
+        spread = search.fit(X, Y, human_labels=HUMAN)
     np.testing.assert_array_equal(spread.cv_results_["mean_test_score"], scores)
     np.testing.assert_array_equal(spread.defer(X), deferred)
     done = both.run_on_scheduler(lambda dask_scheduler: dask_scheduler.task_prefixes.keys())
     assert any("batch_of" in name for name in done)
+
+
+@pytest.mark.slow  # new workers have to import everything
+@pytest.mark.parametrize("searching", [False, True])
+def test_folds_survive_the_death_of_a_worker(both: Any, searching: bool, tmp_path: Path) -> None:
+    """Of one model, whose folds set its threshold, and of the search, whose folds judge all settings."""
+    flag = tmp_path / "dead"
+    kernel = deadly_kernel(flag)
+    model: Any = AssistedSVC(0.2, alpha=0.02, kernel=kernel, cv=3, random_state=0)
+    if searching:
+        model = AssistedSVCCV(
+            0.2, alphas=[0.01, 0.1], policies=["uncertainty"], kernels=[kernel], cv=3,
+            random_state=0,
+        )  # fmt: skip
+    deferred = model.fit(X, Y, human_labels=HUMAN).defer(X)
+    assert not flag.exists()
+    with parallel_config(backend="dask"):
+        spread = model.fit(X, Y, human_labels=HUMAN)
+    assert flag.exists()
+    np.testing.assert_array_equal(spread.defer(X), deferred)
 
 
 # ------------------------------------------------------------------------------------ experiments

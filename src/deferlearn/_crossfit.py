@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
-from sklearn.utils.parallel import Parallel, delayed
 
+from deferlearn._jobs import call_each
 from deferlearn._machine import Machine, MachineSettings, machine_of
 from deferlearn._select import Selector
 from deferlearn._threshold import ranks_among
@@ -109,18 +109,20 @@ def fit_cross(
     """
     n = len(samples.y)
     rest = [rest_of(fold, n) for fold in folds]
-    trained = Parallel(n_jobs=n_jobs)(
-        delayed(_train)(samples.part(rows), selector, round(budget * len(rows) / n))
-        for rows in rest
+    trained = call_each(
+        _train,
+        ((samples.part(rows), selector, round(budget * len(rows) / n)) for rows in rest),
+        n_jobs,
     )
     held_out = np.empty(n)
     for (fold_machine, _), fold, rows in zip(trained, folds, rest, strict=True):
         held_out[fold] = fold_machine.decision_function(_against(samples, fold, rows))
     own = machine.decision_function(samples.X)
     policy.fit(samples.X, own if policy.features == "margin" else held_out, deferred, seed)
-    parts = Parallel(n_jobs=n_jobs)(
-        delayed(_rank_fold)(policy, samples, held_out, *trained[k], folds, k, seed)
-        for k in range(len(folds))
+    parts = call_each(
+        _rank_fold,
+        ((policy, samples, held_out, *trained[k], folds, k, seed) for k in range(len(folds))),
+        n_jobs,
     )
     ranks = np.empty(n)
     for fold, part in zip(folds, parts, strict=True):

@@ -15,9 +15,9 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import _safe_split
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
+from deferlearn._jobs import call_each
 from deferlearn.metrics import find_member
 
 Index = NDArray[np.intp]
@@ -91,9 +91,10 @@ def refit(
     What many fits warn of in the same words is said once, as from the caller's caller.
     """
     tasks = [(split, budget) for split in splits for budget in budgets]
-    parts = Parallel(n_jobs=n_jobs)(
-        delayed(_answer_split)(clone(estimator), data, split, budget, top)
-        for split, budget in tasks
+    parts = call_each(
+        _answer_split,
+        ((clone(estimator), data, split, budget, top) for split, budget in tasks),
+        n_jobs,
     )
     for category, text in dict.fromkeys(warning for part in parts for warning in part.warned):
         warnings.warn(text, category, stacklevel=stacklevel)

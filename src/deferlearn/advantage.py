@@ -11,11 +11,11 @@ from sklearn.base import clone, is_regressor
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.isotonic import IsotonicRegression
 from sklearn.utils import check_random_state
-from sklearn.utils.parallel import Parallel, delayed
 
 from deferlearn._answers import losses_of
 from deferlearn._checks import check_flag
 from deferlearn._crossfit import Samples, fold_rows, rest_of
+from deferlearn._jobs import call_each
 from deferlearn._machine import Machine
 from deferlearn._parameters import check_cost, count_of
 from deferlearn._team import Bools
@@ -151,7 +151,7 @@ def held_out_margins(
     samples: Samples, folds: list[Index], n_jobs: int | None = None
 ) -> tuple[Array, list[Array]]:
     """Decision values by machines without a fold: each sample's, and each machine's own samples'."""
-    parts = Parallel(n_jobs=n_jobs)(delayed(_margins_of)(samples, fold) for fold in folds)
+    parts = call_each(_margins_of, ((samples, fold) for fold in folds), n_jobs)
     margin = np.empty(len(samples.y))
     for fold, (held_out, _) in zip(folds, parts, strict=True):
         margin[fold] = held_out

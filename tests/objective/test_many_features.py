@@ -5,11 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import deferlearn.objective.active_set as active_set
 import deferlearn.objective.solver as solver
+from deferlearn._sparse_products import inner_products
 from deferlearn.humans import UniformHuman
 from deferlearn.objective import SVMObjective
+from deferlearn.objective.coordinate_descent import descend
 from deferlearn.objective.start import guess_start
 from deferlearn.objective.state import empty_state
 from deferlearn.selection import distorted_greedy
@@ -54,6 +58,59 @@ def test_the_guess_is_the_solution_but_for_rounding() -> None:
     guess_start(guess)
     assert np.count_nonzero(guess.a) > 0  # there was one
     np.testing.assert_allclose(guess.a, objective.dual, atol=1e-7)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    n=st.integers(2, 30),
+    more=st.integers(0, 60),
+    density=st.floats(0.0, 1.0),
+    share=st.floats(0.05, 0.95),
+    alpha=st.sampled_from([1e-3, 0.02, 0.5]),
+    offset=st.booleans(),
+    sparse=st.booleans(),
+    seed=st.integers(0, 10**6),
+)
+def test_coordinate_descent_meets_the_optimality_conditions(
+    n, more, density, share, alpha, offset, sparse, seed
+):
+    """Empty and equal rows, rare classes and unequal weights included; conditions written out anew."""
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(n, n + more)) * (rng.random((n, n + more)) < density)
+    y = np.where(rng.random(n) < share, 1.0, -1.0)
+    y[:2] = 1.0, -1.0
+    equal = rng.random(n) < 0.2
+    equal[1] = False  # equal rows of both classes take thousands of passes
+    rows[equal], y[equal] = rows[0], y[0]
+    weights = rng.uniform(0.5, 3.0, n)
+    objective = SVMObjective(
+        sp.csr_array(rows) if sparse else rows, y, alpha, fit_intercept=offset, weights=weights
+    )
+    state = empty_state(objective._problem)
+    a, b = descend(state, objective._problem.gram)
+    assert (a >= 0.0).all()
+    assert (a <= weights).all()
+    mu = 2.0 * alpha * weights.sum()
+    w = (a * y) @ (rows - objective._problem.gram.centre) / mu
+    excess = y * ((rows - objective._problem.gram.centre) @ w + b) - 1.0
+    violation = np.where(a > 0.0, excess, 0.0).max(), np.where(a < weights, -excess, 0.0).max()
+    assert max(violation) < 1e-3
+    if offset:
+        assert abs(y @ a) <= 1e-3 * weights.sum()
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    n=st.integers(1, 12), d=st.integers(1, 9), density=st.floats(0.0, 1.0), seed=st.integers(0, 999)
+)
+def test_products_of_sparse_rows(n: int, d: int, density: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    dense = rng.normal(size=(n, d)) * (rng.random((n, d)) < density)
+    left, right = (rng.integers(0, n, size) for size in rng.integers(0, 2 * n, 2))
+    products = inner_products(sp.csr_array(dense), left, right)
+    np.testing.assert_allclose(products, dense[left] @ dense[right].T, atol=1e-13)
+    # The engine takes Q for symmetric, to the last digit.
+    np.testing.assert_array_equal(inner_products(sp.csr_array(dense), right, left), products.T)
 
 
 def test_steps_that_go_astray_are_no_guess(monkeypatch: pytest.MonkeyPatch) -> None:

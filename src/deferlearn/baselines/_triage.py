@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.parallel import Parallel, delayed
 
 from deferlearn._crossfit import Samples, fold_rows, rest_of
+from deferlearn._jobs import call_each
 from deferlearn._machine import Machine
 from deferlearn._parameters import check_folds, count_of, share_of
 from deferlearn._threshold import ranks_among, threshold_at, threshold_from_folds
@@ -55,8 +55,10 @@ class Triage(MachineBaseline):
         self, samples: Samples, answers: Array | None, folds: list[Index], seed: int
     ) -> Array:
         """Ranks of each fold among the other samples, by a machine and a ranker without it."""
-        parts = Parallel(n_jobs=self.n_jobs)(
-            delayed(_rank_fold)(self, samples, answers, folds, k, seed) for k in range(len(folds))
+        parts = call_each(
+            _rank_fold,
+            ((self, samples, answers, folds, k, seed) for k in range(len(folds))),
+            self.n_jobs,
         )
         ranks = np.empty(len(samples.y))
         for fold, part in zip(folds, parts, strict=True):

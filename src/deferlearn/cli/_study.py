@@ -9,11 +9,11 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.model_selection import GroupShuffleSplit
 from sklearn.preprocessing import StandardScaler
 
+from deferlearn._jobs import call_each
 from deferlearn.datasets import load_digits_parity, load_lidc
 
 Index = NDArray[np.intp]
@@ -151,8 +151,8 @@ def study(setting: Setting, seed: int, n_jobs: int | None) -> Findings:
     sets = setting.load(seed)
     splits = shared_splits([data.groups for data in sets], setting.n_splits, seed)
     tasks = [(data, split) for data, own in zip(sets, splits, strict=True) for split in own]
-    rows = Parallel(n_jobs=n_jobs)(
-        delayed(measure)(data, split, setting.policy, seed) for data, split in tasks
+    rows = call_each(
+        measure, ((data, split, setting.policy, seed) for data, split in tasks), n_jobs
     )
     # Over the humans of each split first: their results on the same patients are not independent.
     shape = (len(sets), setting.n_splits, len(EVERYONE), len(BUDGETS))

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.base import clone
-from sklearn.utils.parallel import Parallel, delayed
 
 from deferlearn._crossfit import Samples, rest_of
+from deferlearn._jobs import call_each
 from deferlearn._machine import MachineSettings
 from deferlearn._parameters import count_of
 from deferlearn._threshold import first_of
@@ -149,9 +149,13 @@ class Trials:
             return None
         regressors: list[Any] = self._once(
             ("human", _name_of(model.human_error)),
-            lambda: Parallel(n_jobs=self.n_jobs)(
-                delayed(model.fit_human)(self.samples.X[rows], self.samples.loss[rows], self.seed)
-                for rows in (rest_of(fold, len(self.labels)) for fold in self.folds)
+            lambda: call_each(
+                model.fit_human,
+                (
+                    (self.samples.X[rows], self.samples.loss[rows], self.seed)
+                    for rows in (rest_of(fold, len(self.labels)) for fold in self.folds)
+                ),
+                self.n_jobs,
             ),
         )
         return regressors
@@ -167,14 +171,22 @@ class Trials:
         features = [self._features(settings, rows, fold) for fold, rows in parts]
         humans = self._once(
             ("human", _name_of(team), settings.precomputed),
-            lambda: Parallel(n_jobs=self.n_jobs)(
-                delayed(team._fit_human)(train, self.samples.y[rows], answers[rows], self.seed)
-                for (train, _), (_, rows) in zip(features, parts, strict=True)
+            lambda: call_each(
+                team._fit_human,
+                (
+                    (train, self.samples.y[rows], answers[rows], self.seed)
+                    for (train, _), (_, rows) in zip(features, parts, strict=True)
+                ),
+                self.n_jobs,
             ),
         )
-        machines = Parallel(n_jobs=self.n_jobs)(
-            delayed(team._fit_machine)(features[k][0], own_margins[k], answers[rows], self.seed)
-            for k, (_, rows) in enumerate(parts)
+        machines = call_each(
+            team._fit_machine,
+            (
+                (features[k][0], own_margins[k], answers[rows], self.seed)
+                for k, (_, rows) in enumerate(parts)
+            ),
+            self.n_jobs,
         )
         rankers = zip(machines, humans, features, strict=True)
         # What it predicts are probabilities, but each fold's own: places are compared.
@@ -236,13 +248,15 @@ class Trials:
         self, team: Any, settings: MachineSettings, budget: float
     ) -> list[_Part]:
         ready = equip(team, settings, {**self.common, "budget": budget, "cv": None, "n_jobs": None})
-        parts: list[_Part] = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fit_and_ask)(
-                ready, *self._features(settings, rows, fold), self.labels, self.human, rows
-            )
-            for rows, fold in ((rest_of(fold, len(self.labels)), fold) for fold in self.folds)
+        parts = ((rest_of(fold, len(self.labels)), fold) for fold in self.folds)
+        return call_each(
+            _fit_and_ask,
+            (
+                (ready, *self._features(settings, rows, fold), self.labels, self.human, rows)
+                for rows, fold in parts
+            ),
+            self.n_jobs,
         )
-        return parts
 
     def _features(self, settings: MachineSettings, rows: Index, fold: Index) -> tuple[Any, Any]:
         """Features of a part's own samples and of its fold; of a Gram matrix the former's columns."""

@@ -14,8 +14,11 @@ from deferlearn.kernels import Array, LinearGram
 from deferlearn.objective.compiling import compiled
 from deferlearn.objective.state import State
 
-# Violation of an optimality condition, relative to mu, at which a guess is good enough; passes at most.
+# Violation of an optimality condition at which a guess is good enough, relative to its terms; passes at
+# most.
 GOOD_ENOUGH, MOST_PASSES = 1e-5, 2000
+# By how much the penalty on an imbalance may grow, which it does as long as that does not shrink.
+LARGEST_GROWTH = 16.0
 
 
 def descend(state: State, gram: LinearGram) -> tuple[Array, float]:
@@ -26,7 +29,9 @@ def descend(state: State, gram: LinearGram) -> tuple[Array, float]:
         entries, columns, starts = gram.rows.data, gram.rows.indices, gram.rows.indptr
     else:
         entries, columns, starts = gram.rows.ravel(), np.empty(0, np.int64), d * np.arange(n + 1)
-    penalty = float(gram.diagonal.mean()) if problem.offset else 0.0
+    # As much curvature as a sample has; with rows of zeros, as much as makes a price matter.
+    first = max(float(gram.diagonal.mean()), mu / state.total_weight) if problem.offset else 0.0
+    penalty = first
     a, w, beta, imbalance, before = np.zeros(n), np.zeros(d), 0.0, 0.0, np.inf
     rng = np.random.default_rng(0)
     for _ in range(MOST_PASSES):
@@ -35,12 +40,13 @@ def descend(state: State, gram: LinearGram) -> tuple[Array, float]:
             a, w, imbalance, rng.permutation(n),
         )  # fmt: skip
         owed = penalty * imbalance
-        if max(worst, abs(owed)) <= GOOD_ENOUGH * mu:
+        balanced = abs(owed) <= GOOD_ENOUGH * mu and abs(imbalance) <= GOOD_ENOUGH * a.sum()
+        if worst <= GOOD_ENOUGH * mu and (balanced or not problem.offset):
             break
         if worst <= abs(owed):  # this price has done what it can
             beta += owed
             if abs(imbalance) > before / 2:
-                penalty *= 2.0
+                penalty = min(2.0 * penalty, LARGEST_GROWTH * first)
             before = abs(imbalance)
     return a, (beta + penalty * imbalance) / mu
 

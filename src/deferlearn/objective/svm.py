@@ -8,8 +8,10 @@ from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from deferlearn._digest import digest
 from deferlearn._threads import one_blas_thread
 from deferlearn.kernels import Array, Index, LinearGram, kernel_function, make_gram
 from deferlearn.objective import solver
@@ -357,6 +359,38 @@ class SVMObjective:
             hi, lo = weighted_row_sum(rows, state.a[used] * y, state.a_lo[used] * y)
             return np.asarray((hi + lo) / scale + self.intercept)
         return np.asarray(K @ (state.a[used] * y)) / scale + self.intercept
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Numbers, words and digests that tell these data and settings from others, under their names.
+
+        Of a kernel that is a function, its name.
+
+        Examples
+        --------
+        >>> from deferlearn.objective import SVMObjective
+        >>> X, y = [[-1.0], [1.0], [2.0]], [-1, 1, 1]
+        >>> one, other = (SVMObjective(X, y, alpha=a).fingerprint() for a in (0.1, 0.2))
+        >>> [name for name in one if one[name] != other[name]]
+        ['alpha']
+        """
+        X, problem, kernel = self._X, self._problem, self._kernel
+        by_name = isinstance(kernel, str)
+        found = {
+            "labels": digest(problem.y),
+            "X": digest(*(X.indptr, X.indices, X.data) if sp.issparse(X) else (X,)),
+            "weights": digest(problem.weight),
+            "alpha": problem.alpha * problem.gram.unit,
+            "fit_intercept": problem.offset,
+            "margin": "hard" if problem.hard else "soft",
+            "kernel": kernel
+            if by_name
+            else getattr(kernel, "__qualname__", type(kernel).__qualname__),
+        }
+        if by_name and kernel in ("poly", "rbf"):
+            found["gamma"] = self._gamma
+        if by_name and kernel == "poly":
+            found |= {"degree": float(self._degree), "coef0": float(self._coef0)}
+        return found
 
     def optimality_residual(self) -> float:
         """Largest violation of the optimality conditions, relative to their terms, computed afresh."""

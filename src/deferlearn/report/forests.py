@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestRegressor
 
-from deferlearn._fingerprint import digest
+from deferlearn._digest import digest
 from deferlearn.advantage import FOREST, AdvantageTriage
 from deferlearn.tabular.team import TabularTeam
 

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from deferlearn._fingerprint import digest, fingerprint
+from deferlearn._digest import digest
 from deferlearn.selection.result import Iteration
 from deferlearn.selection.states import Array, States
 
@@ -267,8 +267,9 @@ def description(
 ) -> dict[str, Any]:
     """What decides the picks of a run, under the names that users know."""
     objective = states.root.objective
+    fingerprint = getattr(objective, "fingerprint", dict)  # of an objective without one, nothing
     return {
-        **fingerprint(objective),
+        **fingerprint(),
         "value": states.root.value,
         "samples left": digest(objective.kept),
         "human_loss": digest(loss),

@@ -11,9 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
-from sklearn.utils.parallel import Parallel, delayed
 
 from deferlearn._checks import plain
+from deferlearn._jobs import call_each
 from deferlearn._threads import one_blas_thread
 from deferlearn.objective import SVMObjective
 from deferlearn.objective.validation import kernel_width
@@ -124,9 +124,7 @@ def partitioned_greedy(
         else _own_task(X, labels, loss, rows, machine, budget, ratio, tol, math.ceil(floor / count))
         for rows in parts
     ]
-    members: list[SelectionResult] = Parallel(n_jobs=n_jobs)(
-        delayed(_nominate)(task) for task in tasks
-    )
+    members = call_each(_nominate, ((task,) for task in tasks), n_jobs)
     nominated = np.unique(np.concatenate([member.order for member in members]))
     best = run(
         States(objective, keep=False),
@@ -157,11 +155,7 @@ def _deal(labels: Array, count: int, rng: Any) -> list[Index]:
 
 @dataclass(frozen=True)
 class _Task:
-    """What a part needs, in one piece.
-
-    joblib's dask backend puts arrays among the arguments of a call on one worker each, and cannot go on
-    if that one dies; what is inside of an argument is kept with the task, which another worker repeats.
-    """
+    """What a part needs."""
 
     X: Any
     labels: Array
