@@ -114,12 +114,19 @@ class State:
     _derived: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def copy(self) -> State:
-        """An independent state; the problem is shared."""
+        """An independent state; the problem is shared. Of what was derived, numbers go along."""
+        numbers = {name: known for name, known in self._derived.items() if name != "buffers"}
         return State(
             self.problem, self.kept.copy(), self.a.copy(), self.a_lo.copy(), self.G.copy(), self.beta,
             self.status.copy(), self.members.copy(), self.R.copy(), self.precise,
-            list(self.removed), self.image, dict(self._derived),
+            list(self.removed), self.image, numbers,
         )  # fmt: skip
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays that belong to this state alone."""
+        image = () if self.image is None else (self.image.Qa, self.image.a)
+        return sum(array.nbytes for array in (*self.arrays, *image))
 
     def changed(self) -> None:
         """Forget what was derived; whoever changes a state says so by this."""

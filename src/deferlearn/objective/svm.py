@@ -273,13 +273,21 @@ class SVMObjective:
             self._ends.popitem(last=False)
 
     def copy(self) -> SVMObjective:
-        """An independent objective in the same state; the data are shared."""
+        """An independent objective in the same state; the data are shared.
+
+        It holds what the state consists of, `nbytes`, not what the original has worked out besides.
+        """
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         other._state = self._state.copy()
         other.counters = Counters(**vars(self.counters))
-        other._ends = OrderedDict()
+        other._moved()
         return other
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that a copy takes besides what all copies share."""
+        return self._state.nbytes
 
     # -- the machine --------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from deferlearn.selection.checkpoint import (
     opened,
 )
 from deferlearn.selection.result import Iteration, SelectionInterrupted, SelectionResult
-from deferlearn.selection.states import Array, Index, Objective, States
+from deferlearn.selection.states import NOBODY, Array, Index, Objective, States
 
 Callback = Callable[[Iteration], None]
 
@@ -91,7 +91,7 @@ class _Run:
         self.states, self.loss, self.n, self.ratio = states, loss, n, ratio
         self.floor, self.tol = floor, tol
         self._named = {"algorithm": algorithm, "tol": tol, **details}
-        self._state, self._picked = states.root, list[int]()
+        self._state, self._name, self._n_picked = states.root, NOBODY, 0
         self._iterations: list[Iteration] = []
         self._free = np.zeros(len(loss), dtype=bool)
         self._free[states.candidates] = True
@@ -138,10 +138,8 @@ class _Run:
 
     def _defer(self, k: int) -> None:
         # One assignment: an interrupt finds state and picks in agreement.
-        self._state, self._picked = (
-            self.states.after(self._state, frozenset(self._picked), k),
-            [*self._picked, k],
-        )
+        state, name = self.states.after(self._state, self._name, k)
+        self._state, self._name, self._n_picked = state, name, self._n_picked + 1
         self._free[k] = False
         self.floor.take(k)
 
@@ -161,7 +159,7 @@ class _Run:
         iterations = list(self._iterations)
         if value is None:
             # A pick counts once its state has been reached: an interrupt may come before.
-            while sum(i.picked >= 0 for i in iterations) > len(self._picked):
+            while sum(i.picked >= 0 for i in iterations) > self._n_picked:
                 iterations.pop()
         made = [i for i in iterations if i.picked >= 0]
         order = np.array([i.picked for i in made], dtype=np.int64)

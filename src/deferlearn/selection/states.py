@@ -19,6 +19,10 @@ Index = NDArray[np.int64]
 # Scores this close, relative to the score or to F(V) (to one hinge, if that is smaller), are equal: the
 # smallest index wins. Without F(V) every score of a hard margin with F = 1e-18 would be a tie.
 TIE = 1e-9
+# Memory for the states that several runs share.
+KEPT_BYTES = 2**30
+# The name of the empty set.
+NOBODY = 0
 
 
 class Objective(Protocol):
@@ -77,6 +81,16 @@ class State:
         self.bounded = np.zeros(n, dtype=bool)
         self.exact = np.zeros(n, dtype=bool)
         self.n_solved = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that keeping this state takes; of an objective that does not tell, what is known here."""
+        known = (self.lower, self.upper, self.bounded, self.exact)
+        return getattr(self.objective, "nbytes", 0) + sum(array.nbytes for array in known)
+
+    def rest(self) -> None:
+        """Stay without what the objective has worked out; whoever moves on takes that along."""
+        self.objective = self.objective.copy()
 
     def solve(self, k: int) -> float:
         """Exact gain of k, remembered."""
@@ -167,17 +181,20 @@ def survey(  # type: ignore[no-untyped-def]
 class States:
     """The states that runs from one objective have visited, shared by their sets.
 
+    Runs for several ratios or budgets begin alike, and then part. So the first states are kept, as many
+    as the memory allows; a run that leaves them goes on by itself, as a single run does.
+
     Parameters
     ----------
     objective : Objective
         The starting point; it is copied, and left as it was.
     keep : bool, default=True
-        Whether to remember every state, for several runs. A single run needs only the last.
+        Whether to remember states, for several runs. A single run needs only the last.
 
     Attributes
     ----------
-    n_states : int
-        Distinct sets visited.
+    root : State
+        The state in which nothing has been deferred.
     """
 
     def __init__(self, objective: Objective, keep: bool = True) -> None:
@@ -186,15 +203,13 @@ class States:
         start = objective.copy()
         self.candidates = np.flatnonzero(objective.kept)
         self._unit = min(1.0, start.value)
-        self._states: dict[frozenset[int], State] = {frozenset(): State(start, self._unit)}
+        self._names = _names_of_samples(len(objective.kept))
+        self.root = State(start, self._unit)
+        self._states: dict[int, State] = {NOBODY: self.root}
         # Sets whose states were not needed so far, each with the sample that completed it.
-        self._passed: dict[frozenset[int], int] = {}
-        self.n_states = 1
-
-    @property
-    def root(self) -> State:
-        """The state in which nothing has been deferred."""
-        return self._states[frozenset()]
+        self._passed: dict[int, int] = {}
+        self._visited = {NOBODY}
+        self._room, self._full = KEPT_BYTES, not keep
 
     def check(self, objective: Objective) -> None:
         """Refuse runs that these states cannot serve."""
@@ -206,48 +221,71 @@ class States:
                 "States made with keep=False serve one run; use keep=True to share them."
             )
 
-    def after(self, state: State, picked: frozenset[int], k: int) -> State:
-        """The state in which k is deferred besides ``picked``, the set of ``state``."""
-        chosen = picked | {k}
-        if chosen in self._passed:
-            return self._reach(chosen)
-        known = self._states.get(chosen)
-        if known is not None:
-            return known
-        self.n_states += 1
-        return self._make(state, chosen, k)
+    def after(self, state: State, picked: int, k: int) -> tuple[State, int]:
+        """The state in which k is deferred besides ``picked``, the name of the set of ``state``.
 
-    def _make(self, state: State, chosen: frozenset[int], k: int) -> State:
-        objective = state.objective.copy() if self._keep else state.objective
+        With the name of its set. A state that is not kept moves on, and is of no use any more.
+        """
+        chosen = picked ^ self._names[k]
+        self._visited.add(chosen)
+        known = self._states.get(chosen)
+        if known is None and self._passed.get(chosen, k) != k and not self._full:
+            known = self._reach(chosen)
+        if known is None:
+            return self._make(state, picked, k), chosen
+        if state is self._states.get(picked):
+            state.rest()
+        return known, chosen
+
+    @property
+    def n_states(self) -> int:
+        """Distinct sets visited."""
+        return len(self._visited)
+
+    def _make(self, state: State, picked: int, k: int) -> State:
+        objective = state.objective
+        if state is self._states.get(picked):
+            state.rest()
         objective.remove(k)
         following = State(objective, self._unit)
-        if self._keep:
+        self._room -= following.nbytes
+        self._full = self._full or self._room < 0
+        if not self._full:
+            chosen = picked ^ self._names[k]
             self._states[chosen] = following
+            self._passed.pop(chosen, None)
         return following
 
     def pass_through(self, order: Index) -> None:
         """Count the sets of a run that was finished earlier, without making their states."""
-        if not self._keep:
-            self.n_states += len(order)
-            return
-        chosen = frozenset[int]()
+        chosen = NOBODY
         for k in order.tolist():
-            chosen |= {k}
-            if chosen not in self._states and chosen not in self._passed:
-                self._passed[chosen] = k
-                self.n_states += 1
+            chosen ^= self._names[k]
+            if chosen not in self._states:
+                self._passed.setdefault(chosen, k)
+            self._visited.add(chosen)
 
-    def _reach(self, chosen: frozenset[int]) -> State:
+    def _reach(self, chosen: int) -> State:
         """A state that was passed, made the way it was then: rounding depends on the way."""
         way = list[int]()
         while chosen not in self._states:
-            way.append(self._passed.pop(chosen))
-            chosen -= {way[-1]}
+            way.append(self._passed[chosen])
+            chosen ^= self._names[way[-1]]
         state = self._states[chosen]
         for k in reversed(way):
-            chosen |= {k}
             state = self._make(state, chosen, k)
+            chosen ^= self._names[k]
         return state
+
+
+def _names_of_samples(n: int) -> list[int]:
+    """Random numbers of 128 bits: a set's name is what they are together, bit by bit (exclusive or).
+
+    A name costs the same however large the set is, and two sets of 10^9 share one with a chance of
+    10^-20.
+    """
+    words = np.random.default_rng(0).bytes(16 * n)
+    return [int.from_bytes(words[16 * k : 16 * (k + 1)], "little") for k in range(n)]
 
 
 def shared_states(objective: Objective, states: States | None) -> States:
