@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import deferlearn.selection.states as states_module
 from deferlearn.datasets import make_linear, make_shifted
 from deferlearn.humans import UniformHuman
 from deferlearn.objective import SVMObjective
 from deferlearn.selection import (
+    Iteration,
     SelectionInterrupted,
     States,
     distorted_greedy,
@@ -211,6 +215,56 @@ def test_runs_for_several_budgets_share_states(case: Any) -> None:
         shared = distorted_greedy(objective, loss, n, 0.01, states=states)
         assert shared.order.tolist() == distorted_greedy(objective, loss, n, 0.01).order.tolist()
     assert states.n_states < 4 + 8 + 12
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_sharing_within_a_limit_changes_no_pick(
+    case: Any, share: float, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Whoever finds no room for its states goes on alone; also after an interrupt."""
+    objective, loss = case
+    expected = submodularity_sweep(objective, loss, 12, delta=0.1)
+    room = expected.n_states * states_module.State(objective, 1.0).nbytes
+    monkeypatch.setattr(states_module, "KEPT_BYTES", int(share * room))
+    shared = States(objective)
+    result = submodularity_sweep(objective, loss, 12, delta=0.1, states=shared)
+    assert len(shared._states) <= 1 + share * expected.n_states
+
+    def stop(iteration: Iteration, rounds: list[int] = []) -> None:  # noqa: B006
+        rounds.append(iteration.index)
+        if len(rounds) == 100:  # in the ninth run
+            raise KeyboardInterrupt
+
+    file = tmp_path / "run"
+    with pytest.raises(SelectionInterrupted):
+        submodularity_sweep(objective, loss, 12, delta=0.1, checkpoint=file, callback=stop)
+    resumed = submodularity_sweep(objective, loss, 12, delta=0.1, checkpoint=file)
+    for other in (result, resumed):
+        assert other.n_states == expected.n_states
+        for mine, theirs in zip(other.members, expected.members, strict=True):
+            assert mine.order.tolist() == theirs.order.tolist()
+            np.testing.assert_allclose(mine.gains, theirs.gains, rtol=1e-9, atol=1e-12)
+
+
+def test_states_take_the_memory_that_they_say() -> None:
+    """A state that a run has left holds no matrices that it was worked on with."""
+    X, y = make_shifted(1000, 20, random_state=0)
+    objective = SVMObjective(X, y, alpha=0.01)
+    loss = UniformHuman(0.2).losses(y, random_state=0)
+    distorted_greedy(objective, loss, 2, 0.5)  # compiles
+    states = States(objective)
+    taken: list[int] = []
+    tracemalloc.start()
+    try:
+        distorted_greedy(
+            objective, loss, 40, 0.5, states=states,
+            callback=lambda _: taken.append(tracemalloc.get_traced_memory()[0]),
+        )  # fmt: skip
+    finally:
+        tracemalloc.stop()
+    assert states.n_states == 41  # each round made one
+    said = sum(state.nbytes for state in list(states._states.values())[-20:])
+    assert taken[-1] - taken[-21] < 1.5 * said
 
 
 # ------------------------------------------------------------------------ progress and interrupts
