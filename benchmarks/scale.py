@@ -251,14 +251,14 @@ def tolerance_table(console: Console, rounds: int) -> None:
     show(console, "3. A tolerance, 100,000 x 100, everybody a candidate", GOALS, rows)
 
 
-def sparse_table(console: Console, size: int, rounds: int) -> None:
+def sparse_table(console: Console, size: int, limits: dict[str, Any]) -> None:
     rows = []
     for alpha in TEXT_ALPHAS:
         for offset in (True, False):
             for random in (False, True):
                 m = measure(
                     size=size, features=50_000, sparse=True, alpha=alpha, n=size // 5,
-                    params={"fit_intercept": offset}, random=random, rounds=rounds,
+                    params={"fit_intercept": offset}, random=random, **limits,
                 )  # fmt: skip
                 rows.append(
                     [
@@ -276,13 +276,13 @@ def sparse_table(console: Console, size: int, rounds: int) -> None:
     )  # fmt: skip
 
 
-def kernel_table(console: Console, size: int, rounds: int) -> None:
+def kernel_table(console: Console, size: int, limits: dict[str, Any]) -> None:
     rows = []
     for name, params in KERNELS.items():
         for limit in LIMITS:
             for random in (False, True):
                 m = measure(
-                    size=size, features=20, n=size // 5, random=random, rounds=rounds,
+                    size=size, features=20, n=size // 5, random=random, **limits,
                     params=params | {"cache_size": limit},
                 )  # fmt: skip
                 rows.append(
@@ -332,12 +332,14 @@ def main() -> None:
     quick = options.quick
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 180)
     console.print(f"Python {platform.python_version()}, numpy {np.__version__}, {machine()}.")
+    # The first rounds can be cheaper than the later ones: better to the end, for at most two minutes.
+    few = {"rounds": 30} if quick else {"rounds": 10**6, "seconds": 120.0}
     tables = [
         lambda: growth_table(console, SIZES, 15 if quick else 100, 3_000 if quick else 25_000),
         lambda: goals_table(console, quick),
         lambda: tolerance_table(console, 20 if quick else 200),
-        lambda: sparse_table(console, 3_000 if quick else 20_000, 20 if quick else 200),
-        lambda: kernel_table(console, 5_000 if quick else 10_000, 30 if quick else 300),
+        lambda: sparse_table(console, 3_000 if quick else 20_000, few),
+        lambda: kernel_table(console, 5_000 if quick else 10_000, few),
         lambda: threads_table(console, 25_000, 40 if quick else 300),
     ]  # fmt: skip
     for number, table in enumerate(tables, start=1):
