@@ -251,14 +251,14 @@ def tolerance_table(console: Console, rounds: int) -> None:
     show(console, "3. A tolerance, 100,000 x 100, everybody a candidate", GOALS, rows)
 
 
-def sparse_table(console: Console, size: int, limits: dict[str, Any]) -> None:
+def sparse_table(console: Console, size: int, until: dict[str, Any]) -> None:
     rows = []
     for alpha in TEXT_ALPHAS:
         for offset in (True, False):
             for random in (False, True):
                 m = measure(
                     size=size, features=50_000, sparse=True, alpha=alpha, n=size // 5,
-                    params={"fit_intercept": offset}, random=random, **limits,
+                    params={"fit_intercept": offset}, random=random, **until,
                 )  # fmt: skip
                 rows.append(
                     [
@@ -276,13 +276,13 @@ def sparse_table(console: Console, size: int, limits: dict[str, Any]) -> None:
     )  # fmt: skip
 
 
-def kernel_table(console: Console, size: int, limits: dict[str, Any]) -> None:
+def kernel_table(console: Console, size: int, until: dict[str, Any]) -> None:
     rows = []
     for name, params in KERNELS.items():
         for limit in LIMITS:
             for random in (False, True):
                 m = measure(
-                    size=size, features=20, n=size // 5, random=random, **limits,
+                    size=size, features=20, n=size // 5, random=random, **until,
                     params=params | {"cache_size": limit},
                 )  # fmt: skip
                 rows.append(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import secrets
 from collections.abc import Iterable
@@ -15,6 +14,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from deferlearn.cli._errors import noted, reported
+from deferlearn.cli._inputs import load_team
 from deferlearn.cli._tables import (
     MAX_SEED,
     AsJson,
@@ -122,7 +122,7 @@ def apply(
         outputs = [path for path in (out, label_studio, setup) if path is not None]
         check_paths(outputs, [model, cases])
         with noted() as notes:
-            team, version = _load(model)
+            team, version = load_team(model)
         file = _open(cases, team, delimiter=delimiter, decimal=decimal, encoding=encoding)
         if label_studio is not None:
             identifier = _identifier(identifier, team, file)
@@ -144,26 +144,6 @@ def apply(
         typer.echo(json.dumps(told, indent=2, allow_nan=False))
     else:
         _print(told)
-
-
-def _load(path: Path) -> tuple[TabularTeam, str]:
-    """The model, and a name for it that no other has."""
-    import deferlearn
-    from deferlearn.tabular import TableError, TabularTeam
-    from deferlearn.tabular.team import FORMAT
-
-    try:
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        model = deferlearn.load(path)
-    except OSError as error:
-        raise TableError(f"cannot read {path}: {error.strerror}") from error
-    except ValueError as error:
-        raise TableError(str(error)) from error
-    if not isinstance(model, TabularTeam) or not hasattr(model, "card_"):
-        raise TableError(f"{path} holds a model, but none that `deferlearn fit` wrote")
-    if model.card_.get("format") != FORMAT:
-        raise TableError(f"{path} was written by another version of deferlearn: fit it again")
-    return model, f"deferlearn-{digest[:12]}"
 
 
 def _open(path: Path, team: TabularTeam, **options: Any) -> TableFile:

@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from deferlearn.cli._errors import noted, reported
+from deferlearn.cli._inputs import long_table, name_and_digest
 from deferlearn.cli._tables import (
     ANSWERS,
     COLUMNS,
@@ -167,7 +168,7 @@ def fit(
         file.require(drop or [], "named by --drop")
         long = None
         if answers is not None:
-            long = _long_table(answers, [case, reader, answer], written)
+            long = long_table(answers, [case, reader, answer], written)
         if label_studio is not None:
             long = _exported(label_studio, identifier)
         chosen = select_cases(
@@ -184,7 +185,7 @@ def fit(
         card = _fit(
             chosen,
             out,
-            dict(zip(("cases", "answers"), map(_source, inputs), strict=False)),
+            dict(zip(("cases", "answers"), map(name_and_digest, inputs), strict=False)),
             evaluate,
             budget=share,
             alpha=alpha,
@@ -200,27 +201,12 @@ def fit(
         _print(card, out)
 
 
-def _long_table(path: Path, columns: list[str], written: dict[str, Any]) -> Any:
-    """The long table of answers, its columns renamed."""
-    from deferlearn.tabular import open_table
-
-    file = open_table(path, **written)
-    file.require(columns, "named by --case, --reader and --answer; it is read as the cases are")
-    return file.read().select(columns).rename_columns(["case", "reader", "answer"])
-
-
 def _exported(path: Path, identifier: str | None) -> dict[str, list[str]]:
     from deferlearn.tabular import TableError, read_label_studio
 
     if identifier is None:
         raise TableError("--label-studio needs --id, the column that names the cases")
     return read_label_studio(path)
-
-
-def _source(path: Path) -> dict[str, str]:
-    from deferlearn.tabular.files import sha256_of
-
-    return {"name": path.name, "sha256": sha256_of(path)}
 
 
 def _fit(

@@ -15,6 +15,7 @@ import typer
 from rich.console import Console
 
 from deferlearn.cli._errors import FAILURE, fail, noted, reported
+from deferlearn.cli._inputs import load_team, long_table, name_and_digest
 from deferlearn.cli._progress import progress_bar
 from deferlearn.cli._tables import (
     ANSWERS,
@@ -135,8 +136,6 @@ def report(
     start = perf_counter()
     with reported(NAME):
         from deferlearn._atomic import write_atomically
-        from deferlearn.cli.apply import _load
-        from deferlearn.cli.fit import _long_table, _source
         from deferlearn.report import case_report, select_report_cases
         from deferlearn.tabular import TableError, open_table
 
@@ -145,7 +144,7 @@ def report(
             inputs["answers"] = answers
         check_paths([out], inputs.values())
         with noted() as notes:
-            team, version = _load(model)
+            team, version = load_team(model)
         written: dict[str, Any] = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding}
         file = open_table(cases, **written)
         card = team.card_
@@ -158,8 +157,8 @@ def report(
             own = card["identifier"]
             identifier = own if own in file.columns else case
         file.require([identifier] if identifier else [], "which names the cases (--id)")
-        long = None if answers is None else _long_table(answers, [case, reader, answer], written)
-        files = {role: _source(path) for role, path in inputs.items()}
+        long = None if answers is None else long_table(answers, [case, reader, answer], written)
+        files = {role: name_and_digest(path) for role, path in inputs.items()}
         try:
             chosen = select_report_cases(
                 file.read(),
