@@ -65,6 +65,20 @@ def as_gram(K: Array, source: str, offset: bool) -> Array:
     return gram
 
 
+def check_part(part: Array, source: str) -> None:
+    """Refuse a kernel by some rows of a matrix that is too large to be kept, and so to be mended.
+
+    What `as_gram` puts right on the whole cannot be told from a part: how far rounding in single
+    precision takes eigenvalues below zero, or which constant is missing.
+    """
+    if _is_single(part):
+        raise ValueError(
+            f"{source} has values of single precision. That is enough only while the whole matrix is "
+            "kept (up to 4096 samples, with a cache_size that holds it); have the kernel return float64."
+        )
+    as_gram(part, source, offset=False)
+
+
 def _is_single(K: Array) -> bool:
     """Whether the entries have the digits of single precision; whole numbers have no rounding at all."""
     with np.errstate(over="ignore"):

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from deferlearn._column_cache import ColumnCache
-from deferlearn._definite import as_gram
+from deferlearn._definite import as_gram, check_part
 from deferlearn._sparse_products import inner_products
 
 Array = NDArray[np.float64]
@@ -116,8 +116,10 @@ class LinearGram:
     def keep_columns(self, index: Index) -> None:
         """Nothing to prepare: products come from the rows."""
 
-    def _dense(self, index: Index) -> Array:
-        return self.rows[index].toarray() if self.sparse else self.rows[index]
+    @property
+    def _entries(self) -> tuple[Any, Any, Any]:
+        """What compiled code is given of sparse rows."""
+        return self.rows.data, self.rows.indices, self.rows.indptr
 
     def block(self, rows: Index, columns: Index) -> Array:
         """Q[rows][:, columns]."""
@@ -127,13 +129,11 @@ class LinearGram:
 
     def block_pair(self, rows: Index, columns: Index) -> tuple[Array, Array]:
         """The same, as a sum of two doubles."""
-        from deferlearn.objective.doubledouble import row_products
+        from deferlearn.objective.doubledouble import row_products, sparse_row_products
 
-        left, right = self.rows[rows], self.rows[columns]
-        if self.sparse:  # only columns that both sides use can contribute
-            used = np.intersect1d(np.unique(left.indices), np.unique(right.indices))
-            left, right = left[:, used].toarray(), right[:, used].toarray()
-        return row_products(np.ascontiguousarray(left), np.ascontiguousarray(right))
+        if self.sparse:
+            return sparse_row_products(*self._entries, rows, columns)
+        return row_products(self.rows[rows], self.rows[columns])
 
     def combine(self, index: Index, coef: Array) -> Array:
         """``sum_i coef_i y_i x_i`` over index, in scaled units."""
@@ -146,9 +146,11 @@ class LinearGram:
 
     def combine_pair(self, index: Index, hi: Array, lo: Array) -> tuple[Array, Array]:
         """The same, carried in two doubles."""
-        from deferlearn.objective.doubledouble import weighted_row_sum
+        from deferlearn.objective.doubledouble import weighted_row_sum, weighted_sparse_row_sum
 
-        return weighted_row_sum(np.ascontiguousarray(self._dense(index)), hi, lo)
+        if self.sparse:
+            return weighted_sparse_row_sum(*self._entries, index, hi, lo, self.n_features)
+        return weighted_row_sum(self.rows[index], hi, lo)
 
     def image(self, index: Index, coef: Array) -> Array:
         """Q[:, index] @ coef, for one vector or a matrix of them."""
@@ -380,7 +382,7 @@ def make_gram(
     if not known_kernel:  # too large to check as a whole: a random part of it
         some = np.random.default_rng(0).choice(n, min(n, CHECKED_ROWS), replace=False)
         part = function(X[some], X[some])
-        as_gram(part, f"A part of the matrix of kernel={kernel!r}", offset=False)
+        check_part(part, f"A part of the matrix of kernel={kernel!r}")
     starts = range(0, n, DIAGONAL_ROWS)
     parts = [X[start : start + DIAGONAL_ROWS] for start in starts]
     diagonal = np.concatenate([function(part, part).diagonal() for part in parts])

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
 from sklearn.svm import SVC
 
 import deferlearn._column_cache as _column_cache
@@ -201,3 +202,14 @@ def test_peak_memory_stays_near_the_limit() -> None:
     peak, residual = json.loads(run.stdout)
     assert peak < limit + besides
     assert residual < 1e-9
+
+
+def test_what_cannot_be_mended_without_the_whole_matrix_is_refused() -> None:
+    """Kept as a whole it is put right; otherwise it would be solved with wrong digits, silently."""
+
+    def single(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        return np.exp(-cdist(A, B, "sqeuclidean")).astype(np.float32)
+
+    SVMObjective(X, Y, alpha=1e-4, kernel=single)
+    with pytest.raises(ValueError, match=r"single precision.*cache_size.*return float64"):
+        SVMObjective(X, Y, alpha=1e-4, kernel=single, cache_size=2)

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import deferlearn.objective.evaluation as evaluation
 import deferlearn.objective.response as response
-from deferlearn._threads import side_by_side
+from deferlearn._threads import one_blas_thread, side_by_side
 from deferlearn.datasets import make_shifted
 from deferlearn.humans import UniformHuman
 from deferlearn.objective import SVMObjective
+from deferlearn.objective.validation import count_jobs
 from deferlearn.selection import distorted_greedy, stochastic_distorted_greedy
 
 N_SAMPLES = 1_200
@@ -65,3 +70,47 @@ def test_parts_come_back_in_their_order_and_errors_come_through() -> None:
 def test_what_is_no_number_of_threads(n_jobs: Any) -> None:
     with pytest.raises(ValueError, match="n_jobs="):
         SVMObjective(X[:5], Y[:5], n_jobs=n_jobs)
+
+
+def test_after_an_error_nobody_works_any_more() -> None:
+    """An interrupt comes to the caller when all parts are at rest: they write into what is kept."""
+    working, done = threading.Event(), []
+
+    def work(part: int) -> None:
+        if part == 0:
+            working.wait(10)
+            raise KeyboardInterrupt
+        working.set()
+        time.sleep(0.2)
+        done.append(part)
+
+    with pytest.raises(KeyboardInterrupt):
+        side_by_side(work, range(2), 2)
+    assert done == [1]
+
+
+def blas_threads() -> list[int]:
+    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+
+def test_threads_may_limit_blas_at_the_same_time() -> None:
+    """In whatever order they leave, the limit holds while one is inside, and is gone after the last."""
+    with threadpool_limits(2, user_api="blas"):
+        before = blas_threads()
+        first, second = ExitStack(), ExitStack()
+        first.enter_context(one_blas_thread())
+        second.enter_context(one_blas_thread())
+        first.close()
+        assert set(blas_threads()) == {1}
+        second.close()
+        assert blas_threads() == before
+
+
+def test_threads_are_of_this_machine() -> None:
+    """Not those of a backend that has, or says it has, others."""
+    from joblib import cpu_count, parallel_config
+
+    with parallel_config(backend="sequential"):
+        assert [count_jobs(n) for n in (None, 1, 3)] == [1, 1, 3]
+        assert count_jobs(-1) == cpu_count()
+        assert count_jobs(-1000) == 1

@@ -11,9 +11,11 @@ import pytest
 
 import deferlearn._column_cache as _column_cache
 import deferlearn.kernels as kernels
+import deferlearn.objective.active_set as active_set
 import deferlearn.objective.decomposition as decomposition
 import deferlearn.objective.response as response
 import deferlearn.objective.solver as solver
+import deferlearn.objective.start as start
 import deferlearn.objective.state as state
 import deferlearn.objective.svm as svm
 from checks import check_seeds, reference_value, state_faults, value_faults
@@ -22,8 +24,12 @@ from deferlearn.objective import SVMObjective
 from problems import FULL, Problem, chunks
 
 
-@pytest.fixture(autouse=True)
-def tiny_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, params=["few features", "many features"])
+def tiny_limits(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of linear problems, the guess for few features or that for many, with Newton steps."""
+    if request.param == "many features":
+        monkeypatch.setattr(start, "INTERIOR_POINT_FEATURES", 0)
+        monkeypatch.setattr(active_set, "LEAST_FREE", 1)
     monkeypatch.setattr(state, "WHOLE_SET_LIMIT", 6)
     monkeypatch.setattr(solver, "COLD_START_LIMIT", 6)
     monkeypatch.setattr(solver, "LEAST_EXTRA", 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import os
 import pickle
@@ -455,6 +456,14 @@ def test_an_objective_without_a_fingerprint(tmp_path: Path) -> None:
         distorted_greedy(Coverage(SETS, [2, 2, 3, 4, 5, 6]), loss, 4, 0.5, checkpoint=path)
     assert path.read_bytes() == content
     assert_same(distorted_greedy(ones, loss, 4, 0.5, checkpoint=path), whole)
+    # Nor is a finished run taken for that of another problem.
+    content = path.read_bytes()
+    with pytest.raises(
+        ValueError, match="does not fit this objective: deferring sample 5 gained 6"
+    ):
+        distorted_greedy(Coverage(SETS, [6, 5, 4, 3, 2, 1]), loss, 4, 0.5, checkpoint=path)
+    assert_same(distorted_greedy(ones, loss, 4, 0.5, checkpoint=path), whole)
+    assert path.read_bytes() == content
 
 
 def test_an_objective_with_a_fingerprint_of_its_own(tmp_path: Path) -> None:
@@ -466,6 +475,35 @@ def test_an_objective_with_a_fingerprint_of_its_own(tmp_path: Path) -> None:
     distorted_greedy(Named(SETS, [1, 2, 3, 4, 5, 6]), loss, 4, checkpoint=path)
     with pytest.raises(ValueError, match=r"weight is .* there"):
         distorted_greedy(Named(SETS, [6, 5, 4, 3, 2, 1]), loss, 4, checkpoint=path)
+
+
+@pytest.mark.parametrize("weight", [(1, 2.5, math.nan), None, True, {"a": (1,)}], ids=str)
+def test_what_a_fingerprint_may_hold(weight: Any, tmp_path: Path) -> None:
+    class Named(Coverage):
+        def fingerprint(self) -> dict[str, Any]:
+            return {"held": weight}
+
+    path, loss, objective = tmp_path / "run", np.full(6, 0.1), Named(SETS, [1, 2, 3, 4, 5, 6])
+    first = distorted_greedy(objective, loss, 4, checkpoint=path)
+    assert_same(distorted_greedy(objective, loss, 4, checkpoint=path), first)
+
+
+def test_what_a_fingerprint_may_not_hold(tmp_path: Path) -> None:
+    class Named(Coverage):
+        def fingerprint(self) -> dict[str, Any]:
+            return {"held": np.ones(3)}
+
+    with pytest.raises(ValueError, match=r"fingerprint\(\) .* ndarray"):
+        distorted_greedy(Named(SETS, [1] * 6), np.full(6, 0.1), 4, checkpoint=tmp_path / "run")
+
+
+def test_integers_of_sparse_indices_do_not_matter(tmp_path: Path) -> None:
+    import scipy.sparse as sp
+
+    for kind in (np.int32, np.int64):
+        rows = sp.csr_array(X)
+        rows.indices, rows.indptr = rows.indices.astype(kind), rows.indptr.astype(kind)
+        distorted_greedy(SVMObjective(rows, Y), LOSS, 5, checkpoint=tmp_path / "run")
 
 
 def test_the_file_is_text(case: Any, tmp_path: Path) -> None:

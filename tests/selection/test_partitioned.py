@@ -12,7 +12,7 @@ from deferlearn.bounds import certificate
 from deferlearn.datasets import make_linear, make_shifted
 from deferlearn.humans import UniformHuman
 from deferlearn.objective import SVMObjective
-from deferlearn.selection import distorted_greedy, partitioned_greedy
+from deferlearn.selection import SelectionInterrupted, distorted_greedy, partitioned_greedy
 from deferlearn.selection.partitioned import _deal
 
 X, Y = make_shifted(240, 6, random_state=0)
@@ -229,3 +229,30 @@ def test_bad_input_is_named(change: dict[str, Any], message: str) -> None:
     arguments: dict[str, Any] = {"human_loss": LOSS, "n": 5, **change}
     with pytest.raises(ValueError, match=message):
         partitioned_greedy(X, Y, **arguments)
+
+
+@pytest.mark.parametrize("train_on", ["all", "part"])
+def test_an_interrupt(train_on: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A part's picks, in its own numbers, are nobody's selection; those of the second run are."""
+
+    def stop(iteration: Any) -> None:
+        if iteration.index == 3:
+            raise KeyboardInterrupt
+
+    options: dict[str, Any] = {"alpha": 0.02, "train_on": train_on, "random_state": 0}
+    whole = partitioned_greedy(X, Y, LOSS, 20, **options)
+    with pytest.raises(SelectionInterrupted) as stopped:
+        partitioned_greedy(X, Y, LOSS, 20, callback=stop, **options)
+    assert stopped.value.result.order.tolist() == whole.order[:4].tolist()
+
+    remove = SVMObjective.remove
+
+    def interrupted(self: SVMObjective, k: int) -> None:
+        if len(self.removed) == 2:
+            raise KeyboardInterrupt
+        remove(self, k)
+
+    monkeypatch.setattr(SVMObjective, "remove", interrupted)
+    with pytest.raises(KeyboardInterrupt) as plain:
+        partitioned_greedy(X, Y, LOSS, 20, **options)
+    assert not isinstance(plain.value, SelectionInterrupted)

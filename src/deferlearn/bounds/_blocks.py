@@ -55,7 +55,8 @@ def _restricted(view: View, block: Index) -> SVMObjective:
         "weights": problem.weight[block],
     }
     if isinstance(view.gram, LinearGram):
-        X = view.gram._dense(block) * y[:, None]
+        rows = view.gram.rows[block]
+        X = (rows.toarray() if view.gram.sparse else rows) * y[:, None]
         return SVMObjective(X, y, margin="hard" if problem.hard else "soft", **common)
     K = view.gram.block(block, block) * np.outer(y, y)
     return SVMObjective(K, y, kernel="precomputed", **common)

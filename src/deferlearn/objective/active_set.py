@@ -15,11 +15,13 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from deferlearn.kernels import Array, Index
+from deferlearn.objective.cholesky import inverse_of_factor
 from deferlearn.objective.state import State
 
 Bools = NDArray[np.bool_]
 
-# Free samples from which on this is worth it, and beyond which their matrix takes too much memory (800 MB).
+# Free samples from which on this is worth it, and beyond which their matrix takes too much memory: 800 MB,
+# and for a moment three times as much.
 LEAST_FREE, MOST_FREE = 128, 10_000
 # Newton steps; more than these are going round in a circle.
 MOST_STEPS = 40
@@ -69,7 +71,9 @@ def _solve_free(state: State, members: Index, up: Bools) -> tuple[Array, float, 
     a = np.where(up, problem.upper, 0.0)
     Q = problem.gram.block(members, members)
     Q[np.diag_indices(len(members))] += RIDGE * problem.longest**2
-    factor, failed = scipy.linalg.lapack.dpotrf(Q, lower=1, overwrite_a=1)
+    factor, failed = scipy.linalg.lapack.dpotrf(
+        Q.T, lower=1, overwrite_a=1
+    )  # in place, being symmetric
     if failed:
         return None
     right = state.mu - problem.gram.image_at(members, at_upper, a[at_upper])
@@ -86,15 +90,13 @@ def _solve_free(state: State, members: Index, up: Bools) -> tuple[Array, float, 
 
 def _bordered_inverse(factor: Any, y: Array | None) -> Array:
     """The inverse of ``[[0, y'], [y, Q]]`` (of Q without y), from the Cholesky factor of Q."""
-    inverse, _ = scipy.linalg.lapack.dpotri(factor, lower=1)
-    lower = np.tril(inverse)
-    inverse = lower + np.tril(lower, -1).T
+    inverse = inverse_of_factor(factor)
     if y is None:
-        return np.ascontiguousarray(inverse)
+        return inverse
     response = inverse @ y
     size = float(y @ response)
     R = np.empty((len(y) + 1, len(y) + 1))
     R[0, 0], R[0, 1:], R[1:, 0] = -1.0 / size, response / size, response / size
-    R[1:, 1:] = inverse
-    R[1:, 1:] -= np.outer(response, response / size)
+    for i, row in enumerate(inverse):  # a row at a time, since an outer product is one more matrix
+        R[1 + i, 1:] = row - response[i] / size * response
     return R

@@ -21,8 +21,8 @@ GOOD_ENOUGH, MOST_PASSES = 1e-5, 2000
 LARGEST_GROWTH = 16.0
 
 
-def descend(state: State, gram: LinearGram) -> tuple[Array, float]:
-    """Dual variables and offset b, to a few digits."""
+def descend(state: State, gram: LinearGram) -> tuple[Array, float, bool]:
+    """Dual variables and offset b, to a few digits, and whether it came that far."""
     problem, mu = state.problem, state.mu
     n, d = gram.rows.shape
     if gram.sparse:
@@ -42,13 +42,13 @@ def descend(state: State, gram: LinearGram) -> tuple[Array, float]:
         owed = penalty * imbalance
         balanced = abs(owed) <= GOOD_ENOUGH * mu and abs(imbalance) <= GOOD_ENOUGH * a.sum()
         if worst <= GOOD_ENOUGH * mu and (balanced or not problem.offset):
-            break
+            return a, (beta + owed) / mu, True
         if worst <= abs(owed):  # this price has done what it can
             beta += owed
             if abs(imbalance) > before / 2:
                 penalty = min(2.0 * penalty, LARGEST_GROWTH * first)
             before = abs(imbalance)
-    return a, (beta + penalty * imbalance) / mu
+    return a, (beta + penalty * imbalance) / mu, False
 
 
 @compiled

@@ -70,6 +70,41 @@ def add_weighted_rows(rows, hi, lo, out_hi, out_lo):
 
 
 @compiled
+def weighted_sparse_row_sum(data, indices, starts, rows, hi, lo, n_columns):
+    """``X[rows].T @ (hi + lo)`` of the entries of sparse X, as a pair of arrays."""
+    out_hi, out_lo = np.zeros(n_columns), np.zeros(n_columns)
+    for i in range(len(rows)):
+        for t in range(starts[rows[i]], starts[rows[i] + 1]):
+            j = indices[t]
+            p, e = multiply(data[t], 0.0, hi[i], lo[i])
+            out_hi[j], out_lo[j] = add(out_hi[j], out_lo[j], p, e)
+    return out_hi, out_lo
+
+
+@compiled
+def sparse_row_products(data, indices, starts, left, right):
+    """``X[left] @ X[right].T`` of the entries of sparse X with sorted indices, as a pair of arrays."""
+    out_hi, out_lo = np.zeros((len(left), len(right))), np.zeros((len(left), len(right)))
+    for i in range(len(left)):
+        for j in range(len(right)):
+            s, t = starts[left[i]], starts[right[j]]
+            last_s, last_t = starts[left[i] + 1], starts[right[j] + 1]
+            hi, lo = 0.0, 0.0
+            while s < last_s and t < last_t:
+                if indices[s] < indices[t]:
+                    s += 1
+                elif indices[s] > indices[t]:
+                    t += 1
+                else:
+                    p, e = two_product(data[s], data[t])
+                    hi, lo = add(hi, lo, p, e)
+                    s += 1
+                    t += 1
+            out_hi[i, j], out_lo[i, j] = hi, lo
+    return out_hi, out_lo
+
+
+@compiled
 def row_products(left, right):
     """``left @ right.T``, as a pair of arrays."""
     out_hi = np.zeros((left.shape[0], right.shape[0]))

@@ -19,6 +19,7 @@ import scipy.linalg
 
 from deferlearn._threads import side_by_side
 from deferlearn.kernels import Array, Index
+from deferlearn.objective.cholesky import inverse_of_factor
 from deferlearn.objective.compiling import compiled, internal, summing
 from deferlearn.objective.state import ROUNDING, State, WorkingSet
 
@@ -175,9 +176,7 @@ def _inverse(matrix: Array) -> Array:
     factor, failed = scipy.linalg.lapack.dpotrf(matrix, lower=1)
     if failed:  # a kernel that is indefinite by rounding
         return np.asarray(np.linalg.inv(matrix), dtype=np.float64)
-    inverse, _ = scipy.linalg.lapack.dpotri(factor, lower=1)
-    lower = np.tril(inverse)
-    return np.ascontiguousarray(lower + np.tril(lower, -1).T)
+    return inverse_of_factor(factor)
 
 
 def chunks(index: Index) -> list[Index]:

@@ -2,19 +2,16 @@
 
 Nothing here needs to be accurate: whatever the guess, `solver.settle` makes it exact and proves it.
 A small problem needs no guess. A large linear one is solved by an interior-point method, whose cost
-grows with n d^2 and not with n^2; one of very many features coordinate by coordinate; kernels whose
-matrix is kept by scikit-learn's solver, and those whose matrix is not kept block by block.
+grows with n d^2 and not with n^2; one of very many features coordinate by coordinate, kernels block
+by block.
 """
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 import scipy.linalg
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.svm import SVC
 
 from deferlearn.kernels import Array, KernelGram, LinearGram
 from deferlearn.objective.active_set import sharpen
@@ -22,15 +19,12 @@ from deferlearn.objective.coordinate_descent import descend
 from deferlearn.objective.decomposition import decompose
 from deferlearn.objective.free_set import independent
 from deferlearn.objective.path import FREE, LOW, UP
-from deferlearn.objective.scaling import c_from_alpha
 from deferlearn.objective.state import WHOLE_SET_LIMIT, State, WorkingSet, capacity
 
 # Beyond this size a start from nothing costs more than a guess.
 COLD_START_LIMIT = WHOLE_SET_LIMIT
 # Features up to which the interior-point method forms its (d, d) matrix.
 INTERIOR_POINT_FEATURES = 1000
-# libsvm can take for ever where alpha is tiny; a guess is not worth that.
-MOST_ITERATIONS = 200_000
 # Relative accuracy of the guess, and the share of its box below which a dual variable is at a bound.
 GUESS_GAP, GUESS_BOUND = 1e-9, 1e-5
 
@@ -46,19 +40,17 @@ def guess_start(state: State) -> None:
         return
 
 
-def _guess(state: State) -> tuple[Array, float] | None:
-    """Dual variables and offset, if a method fits."""
+def _guess(state: State) -> tuple[Array, float, bool] | None:
+    """Dual variables and offset, if a method fits, and whether they are close to the solution."""
     gram = state.problem.gram
     if isinstance(gram, LinearGram) and gram.n_features <= INTERIOR_POINT_FEATURES:
-        return _interior_point(state)
+        return *_interior_point(state), True
     if state.problem.hard:
         return None
     if isinstance(gram, LinearGram):
         return descend(state, gram)
-    if isinstance(gram, KernelGram) and gram.dear:
-        return decompose(state, gram)
-    if isinstance(gram, KernelGram) and state.problem.offset:
-        return _scikit_learn_kernel(state, gram)
+    if isinstance(gram, KernelGram):
+        return *decompose(state, gram), True
     return None
 
 
@@ -117,21 +109,12 @@ def _interior_point(state: State) -> tuple[Array, float]:
     return a, b
 
 
-def _scikit_learn_kernel(state: State, gram: KernelGram) -> tuple[Array, float]:
-    problem, everything = state.problem, np.arange(gram.n)
-    K = gram.block(everything, everything) * np.outer(problem.y, problem.y)
-    C = c_from_alpha(problem.alpha, state.total_weight)
-    model = SVC(kernel="precomputed", C=C, tol=1e-5, max_iter=MOST_ITERATIONS)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # a guess may be rough
-        model.fit(K, problem.y, sample_weight=problem.weight)
-    a = np.zeros(gram.n)
-    a[model.support_] = np.abs(model.dual_coef_[0]) * state.mu
-    return np.minimum(a, problem.upper), float(model.intercept_[0])
+def _adopt(state: State, a: Array, b: float, close: bool) -> None:
+    """Turn a guess into a state: bounds, and as many free samples as are independent.
 
-
-def _adopt(state: State, a: Array, b: float) -> None:
-    """Turn a guess into a state: bounds, and as many free samples as are independent."""
+    One that is not close may still lead to the solution by Newton steps; if not, a path from it
+    takes longer than one from nothing.
+    """
     problem = state.problem
     box = problem.upper if not problem.hard else np.full(len(a), max(float(a.max()), 1e-300))
     low = a <= GUESS_BOUND * box
@@ -149,6 +132,8 @@ def _adopt(state: State, a: Array, b: float) -> None:
             state.status[point.low], state.status[point.up] = LOW, UP
             state.changed()
             return
+    if not close:
+        return
     inside = np.flatnonzero(~low & ~up)
     depth = np.minimum(a[inside] / box[inside], 1.0 - a[inside] / box[inside])
     inside = inside[np.argsort(-depth, kind="stable")]

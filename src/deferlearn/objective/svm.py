@@ -385,7 +385,7 @@ class SVMObjective:
         by_name = isinstance(kernel, str)
         found = {
             "labels": digest(problem.y),
-            "X": digest(*(X.indptr, X.indices, X.data) if sp.issparse(X) else (X,)),
+            "X": digest(*_sparse_parts(X) if sp.issparse(X) else (X,)),
             "weights": digest(problem.weight),
             "alpha": problem.alpha * problem.gram.unit,
             "fit_intercept": problem.offset,
@@ -407,3 +407,8 @@ class SVMObjective:
             return 0.0
         fresh.refresh(anew=True)
         return fresh.worst_violation
+
+
+def _sparse_parts(X: Any) -> tuple[Any, ...]:
+    """What sparse rows consist of, whatever the integers are by which they are indexed."""
+    return X.shape, X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data

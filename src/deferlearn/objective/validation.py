@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import effective_n_jobs
+from joblib import cpu_count
 from numpy.typing import ArrayLike, NDArray
 
 from deferlearn._checks import plain
@@ -206,7 +206,10 @@ def count_jobs(n_jobs: Any) -> int:
         raise ValueError(
             f"n_jobs={plain(n_jobs)!r} must be a number of threads, -1 for all processors, or None for one."
         )
-    return int(effective_n_jobs(n_jobs)) if n_jobs is not None else 1
+    if n_jobs is None:
+        return 1
+    # Threads are of this machine, whatever cluster joblib may be told to use.
+    return int(n_jobs) if n_jobs > 0 else max(1, cpu_count() + 1 + int(n_jobs))
 
 
 def check_new(X: Any, fitted: Any, kernel: Any) -> Any:

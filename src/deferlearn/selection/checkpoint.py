@@ -37,6 +37,8 @@ SYNC_SECONDS = 5.0
 # Difference of F(V), relative to max(1, F(V)), up to which problems are the same: sums in another order
 # differ by 1e-15.
 SAME_VALUE = 1e-9
+# Of other numbers: gamma="scale" is made of a sum, too.
+SAME_NUMBER = 1e-12
 
 
 @dataclass
@@ -108,6 +110,7 @@ class Checkpoint:
 
     def begin(self, asked: dict[str, Any]) -> Record:
         """The next run of the file, which must be the one that is asked for, or a new one."""
+        asked = _as_read(asked)
         self._next += 1
         if self._next <= len(self._runs):
             record = self._runs[self._next - 1]
@@ -124,11 +127,13 @@ class Checkpoint:
     def append(self, value: Any) -> None:
         """Add a line."""
         text = json.dumps(value).encode()
-        line = b"%08x %s\n" % (zlib.crc32(text), text)
-        while line:  # a disk that gets full takes a part, and the next write says why
-            line = line[os.write(self._file, line) :]
+        self._write(b"%08x %s\n" % (zlib.crc32(text), text))
         if time.monotonic() - self._synced > SYNC_SECONDS:
             self.sync()
+
+    def _write(self, line: bytes) -> None:
+        while line:  # a disk that gets full takes a part, and the next write says why
+            line = line[os.write(self._file, line) :]
 
     def sync(self) -> None:
         """Have the disk hold what was written."""
@@ -154,11 +159,12 @@ class Checkpoint:
 
     def _read(self) -> list[_Run]:
         """The runs so far; what was torn at the end is cut off, so that the next line starts anew."""
-        with open(self.path, "rb") as file:
+        with open(self._file, "rb", closefd=False) as file:  # the one that is locked
             content = file.read()
         if FIRST_LINE.startswith(content):  # new, or torn when it was
             os.ftruncate(self._file, 0)
-            os.write(self._file, FIRST_LINE)
+            os.lseek(self._file, 0, os.SEEK_SET)
+            self._write(FIRST_LINE)
             return []
         if not content.startswith(FIRST_LINE):
             raise ValueError(
@@ -244,6 +250,18 @@ def iteration_of(row: list[Any], omega: float) -> Iteration:
     )
 
 
+def _as_read(asked: dict[str, Any]) -> dict[str, Any]:
+    """What was asked in the form in which a file gives it back: tuples are lists there."""
+    try:
+        read: dict[str, Any] = json.loads(json.dumps(asked))
+    except TypeError as error:
+        raise ValueError(
+            "fingerprint() of an objective must return a dict of numbers, words, True, False, None, and "
+            f"lists of them: {error}."
+        ) from error
+    return read
+
+
 def _differences(there: dict[str, Any], here: dict[str, Any]) -> list[str]:
     """What tells two selections apart, in words; digests are only said to differ."""
     found = []
@@ -256,10 +274,16 @@ def _differences(there: dict[str, Any], here: dict[str, Any]) -> list[str]:
                 or not math.isclose(a, b, rel_tol=SAME_VALUE, abs_tol=SAME_VALUE)
             ):
                 found.append(f"the machine's loss with nobody deferred is {a} there, {b} here")
-        elif a != b:
+        elif not _same(a, b):
             digests = isinstance(a, str) and isinstance(b, str) and len(a) == len(b) == 64
             found.append(f"{name} differs" if digests else f"{name} is {a!r} there, {b!r} here")
     return found
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, float) and isinstance(b, float):
+        return math.isclose(a, b, rel_tol=SAME_NUMBER) or (math.isnan(a) and math.isnan(b))
+    return bool(a == b)
 
 
 def description(

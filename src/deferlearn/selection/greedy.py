@@ -60,7 +60,8 @@ def run(
             record = file.begin(description(states, loss, n, ratio, **asked, **details))
         selection = _Run(states, loss, n, ratio, algorithm, tol, floor, details)
         tell = callback or (lambda _: None)
-        if record.value is not None:
+        # Without a fingerprint only gains tell one problem from another: then the picks are made again.
+        if record.value is not None and hasattr(states.root.objective, "fingerprint"):
             return selection.take_over(record, rounds, tell)
         try:
             with one_blas_thread():
@@ -70,7 +71,8 @@ def run(
             kept_in = None if file is None else file.path
             raise SelectionInterrupted(selection.result(interrupted=True), kept_in) from None
         result = selection.result()
-        record.end(result.value)
+        if record.value is None:
+            record.end(result.value)
     return result
 
 

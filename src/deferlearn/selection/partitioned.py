@@ -27,7 +27,7 @@ from deferlearn.selection.greedy import (
     check_tol,
     run,
 )
-from deferlearn.selection.result import SelectionResult
+from deferlearn.selection.result import SelectionInterrupted, SelectionResult
 from deferlearn.selection.states import Array, Index, States
 
 
@@ -86,7 +86,8 @@ def partitioned_greedy(
     random_state : int, RandomState or None, default=None
         A seed makes the parts, and so the picks, repeatable.
     callback : callable, default=None
-        Gets each `Iteration` of the second run.
+        Gets each `Iteration` of the second run. An interrupt there raises `SelectionInterrupted` with the
+        picks so far; before, when there are none, plain `KeyboardInterrupt`.
     **machine
         The other parameters of `SVMObjective`: alpha, kernel, weights and so on.
 
@@ -196,17 +197,20 @@ def _nominate(task: _Task) -> SelectionResult:
     with one_blas_thread():
         objective = SVMObjective(task.X, task.labels, **task.machine)
     rounds = min(task.budget, len(task.rows))
-    result = run(
-        States(objective, keep=False),
-        task.loss,
-        rounds,
-        task.ratio,
-        repeat(task.rows, rounds),
-        algorithm="distorted",
-        tol=task.tol,
-        floor=ClassFloor(objective, task.floor),
-        callback=None,
-    )
+    try:
+        result = run(
+            States(objective, keep=False),
+            task.loss,
+            rounds,
+            task.ratio,
+            repeat(task.rows, rounds),
+            algorithm="distorted",
+            tol=task.tol,
+            floor=ClassFloor(objective, task.floor),
+            callback=None,
+        )
+    except SelectionInterrupted:
+        raise KeyboardInterrupt from None  # what a part has picked so far is no selection
     numbers = task.numbers
     if numbers is None:
         return result
