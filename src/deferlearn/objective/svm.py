@@ -30,8 +30,9 @@ from deferlearn.objective.validation import (
     kernel_width,
 )
 
-# End states of candidates' paths that are kept, so that committing one of them costs nothing.
-ENDS_KEPT = 8
+# End states of candidates' paths that are kept, so that committing one of them costs nothing; fewer where
+# their inverses would take more bytes than this.
+ENDS_KEPT, ENDS_BYTES = 8, 2**28
 # Entries of X up to which a first solution is quicker with one thread than with several.
 SMALL = 10**6
 # alpha times a weight over the size of the kernel: beyond, sums of such numbers mean nothing.
@@ -269,7 +270,8 @@ class SVMObjective:
 
     def _keep(self, k: int, end: solver.Ends | State) -> None:
         self._ends[k] = end
-        if len(self._ends) > ENDS_KEPT:
+        most = max(1, min(ENDS_KEPT, ENDS_BYTES // max(end.R.nbytes, 1)))
+        while len(self._ends) > most:
             self._ends.popitem(last=False)
 
     def copy(self) -> SVMObjective:
