@@ -17,8 +17,6 @@ from deferlearn.objective.state import State
 # Violation of an optimality condition at which a guess is good enough, relative to its terms; passes at
 # most.
 GOOD_ENOUGH, MOST_PASSES = 1e-5, 2000
-# By how much the penalty on an imbalance may grow, which it does as long as that does not shrink.
-LARGEST_GROWTH = 16.0
 
 
 def descend(state: State, gram: LinearGram) -> tuple[Array, float, bool]:
@@ -29,10 +27,10 @@ def descend(state: State, gram: LinearGram) -> tuple[Array, float, bool]:
         entries, columns, starts = gram.rows.data, gram.rows.indices, gram.rows.indptr
     else:
         entries, columns, starts = gram.rows.ravel(), np.empty(0, np.int64), d * np.arange(n + 1)
-    # As much curvature as a sample has; with rows of zeros, as much as makes a price matter.
-    first = max(float(gram.diagonal.mean()), mu / state.total_weight) if problem.offset else 0.0
-    penalty = first
-    a, w, beta, imbalance, before = np.zeros(n), np.zeros(d), 0.0, 0.0, np.inf
+    # As much curvature as a sample has; with rows of zeros, as much as makes a price matter. A penalty
+    # that grows while the imbalance stays took more passes, not fewer.
+    penalty = max(float(gram.diagonal.mean()), mu / state.total_weight) if problem.offset else 0.0
+    a, w, beta, imbalance = np.zeros(n), np.zeros(d), 0.0, 0.0
     rng = np.random.default_rng(0)
     for _ in range(MOST_PASSES):
         worst, imbalance = one_pass(
@@ -45,9 +43,6 @@ def descend(state: State, gram: LinearGram) -> tuple[Array, float, bool]:
             return a, (beta + owed) / mu, True
         if worst <= abs(owed):  # this price has done what it can
             beta += owed
-            if abs(imbalance) > before / 2:
-                penalty = min(2.0 * penalty, LARGEST_GROWTH * first)
-            before = abs(imbalance)
     return a, (beta + penalty * imbalance) / mu, False
 
 
