@@ -71,9 +71,8 @@ def _solve_free(state: State, members: Index, up: Bools) -> tuple[Array, float, 
     a = np.where(up, problem.upper, 0.0)
     Q = problem.gram.block(members, members)
     Q[np.diag_indices(len(members))] += RIDGE * problem.longest**2
-    factor, failed = scipy.linalg.lapack.dpotrf(
-        Q.T, lower=1, overwrite_a=1
-    )  # in place, being symmetric
+    # Transposed it is in Fortran's order, and so the factor takes its place.
+    factor, failed = scipy.linalg.lapack.dpotrf(Q.T, lower=1, overwrite_a=1)
     if failed:
         return None
     right = state.mu - problem.gram.image_at(members, at_upper, a[at_upper])
