@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from typing import Any
 
 import numpy as np
 import pytest
@@ -165,3 +166,26 @@ def test_picks_do_not_depend_on_who_may_respond(monkeypatch: pytest.MonkeyPatch)
     result = distorted_greedy(SVMObjective(X, Y, alpha=0.001), loss, 8)
     np.testing.assert_array_equal(result.order, expected.order)
     np.testing.assert_allclose(result.gains, expected.gains, rtol=1e-8)
+
+
+@pytest.mark.parametrize("params", [{}, {"fit_intercept": False}, {"kernel": "rbf", "gamma": 0.02}])
+def test_copies_are_not_free_besides_their_originals(params: dict[str, Any]) -> None:
+    """Rows drawn with replacement: a free set of copies has no inverse, and paths from it none either."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(1000, 150))
+    y = np.where(rows[:, 0] + rng.normal(size=1000) > 0, 1.0, -1.0)
+    drawn = rng.integers(0, 1000, 1000)
+    rows, y = rows[drawn], y[drawn]
+    copies = SVMObjective(rows, y, alpha=0.005, **params)
+    first, times = np.unique(drawn, return_index=True, return_counts=True)[1:]
+    weighted = SVMObjective(rows[first], y[first], alpha=0.005, weights=times, **params)
+    assert copies.value == pytest.approx(weighted.value, rel=1e-9)
+    assert np.linalg.cond(copies._state.R) < 1e9
+    for k in rng.choice(len(first), 4, replace=False):
+        fewer = times.astype(float)
+        fewer[k] -= 1.0
+        kept = fewer > 0.0
+        left = SVMObjective(rows[first][kept], y[first][kept], 0.005, weights=fewer[kept], **params)
+        gain = copies.gain(int(first[k]))
+        assert gain == pytest.approx(copies.value - left.value, abs=1e-7)
+    assert copies.counters.n_resolved == 0

@@ -27,6 +27,8 @@ LEAST_FREE, MOST_FREE = 128, 10_000
 MOST_STEPS = 40
 # Added to the diagonal, relative: a matrix that needs more is for the path to take apart.
 RIDGE = 1e-13
+# A pivot below this, relative, is rounding and ridge: the free samples are not independent.
+DEPENDENT = 1e-9
 
 
 class Point(NamedTuple):
@@ -73,7 +75,8 @@ def _solve_free(state: State, members: Index, up: Bools) -> tuple[Array, float, 
     Q[np.diag_indices(len(members))] += RIDGE * problem.longest**2
     # Transposed it is in Fortran's order, and so the factor takes its place.
     factor, failed = scipy.linalg.lapack.dpotrf(Q.T, lower=1, overwrite_a=1)
-    if failed:
+    # A sample whose image lies in the span of the others', as that of a copy, cannot be free besides them.
+    if failed or factor.diagonal().min() ** 2 <= DEPENDENT * problem.longest**2:
         return None
     right = state.mu - problem.gram.image_at(members, at_upper, a[at_upper])
     found = scipy.linalg.cho_solve((factor, True), right, check_finite=False)

@@ -16,7 +16,7 @@ import numpy as np
 from deferlearn.kernels import Array, Index
 from deferlearn.objective.path import DONE, FREE, LOW, OUT, UNBOUNDED, UP, follow
 from deferlearn.objective.removal import removal_paths
-from deferlearn.objective.start import COLD_START_LIMIT, guess_start
+from deferlearn.objective.start import COLD_START_LIMIT, free_independent, guess_start
 from deferlearn.objective.state import State, WorkingSet, capacity, nearest
 
 # A committed state misses its optimality conditions by no more than this, relative to their terms...
@@ -278,6 +278,9 @@ def settle(state: State, counters: Counters) -> None:
             counters.n_precise += 1
         for attempt in range(4):
             rng = np.random.default_rng(attempt)
+            if attempt == 1:  # the free set may have got dependent, and its inverse useless
+                free_independent(state, state.members)
+                state.refresh()
             if attempt >= 2:
                 _restart(state)
                 counters.n_resolved += 1

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from deferlearn.kernels import Array, KernelGram, LinearGram
+from deferlearn.kernels import Array, Index, KernelGram, LinearGram
 from deferlearn.objective.active_set import sharpen
 from deferlearn.objective.coordinate_descent import descend
 from deferlearn.objective.decomposition import decompose
@@ -134,24 +134,37 @@ def _adopt(state: State, a: Array, b: float, close: bool) -> None:
             return
     if not close:
         return
-    inside = np.flatnonzero(~low & ~up)
-    depth = np.minimum(a[inside] / box[inside], 1.0 - a[inside] / box[inside])
-    inside = inside[np.argsort(-depth, kind="stable")]
     state.a = np.where(low, 0.0, np.where(up, problem.upper, a))
     state.status[low], state.status[up] = LOW, UP
-    size = capacity(problem, len(inside))
-    if len(inside):
-        ws = WorkingSet(problem, inside[: max(4 * size, 64)], precise=False)
-        members = np.zeros(max(size, 1), dtype=np.int64)
-        R = np.empty((len(members) + 1, len(members) + 1))
-        p = independent(ws.Q, ws.y, problem.offset, np.arange(len(ws.index)), members, R)
-        state.members = ws.index[members[:p]]
-        state.status[state.members] = FREE
-        q = p + 1 if problem.offset and p > 0 else p
-        state.R = R[:q, :q].copy()
-        others = np.setdiff1d(inside, state.members)
-        to_upper = (a[others] > box[others] / 2) & (not problem.hard)
-        state.a[others] = np.where(to_upper, problem.upper[others], 0.0)
-        state.status[others] = np.where(to_upper, UP, LOW)
+    free_independent(state, np.flatnonzero(~low & ~up))
     state.beta = b * state.mu if problem.offset else 0.0
+    state.changed()
+
+
+def free_independent(state: State, inside: Index) -> None:
+    """Make samples free as far as they are independent, those far from their bounds first.
+
+    The others go to the nearer bound.
+    """
+    problem, a = state.problem, state.a
+    state.drop_members()
+    if not len(inside):
+        return
+    box = problem.upper[inside] if not problem.hard else max(float(a.max()), 1e-300)
+    depth = np.minimum(a[inside] / box, 1.0 - a[inside] / box)
+    inside = inside[np.argsort(-depth, kind="stable")]
+    size = capacity(problem, len(inside))
+    ws = WorkingSet(problem, inside[: max(4 * size, 64)], precise=False)
+    members = np.zeros(max(size, 1), dtype=np.int64)
+    R = np.empty((len(members) + 1, len(members) + 1))
+    p = independent(ws.Q, ws.y, problem.offset, np.arange(len(ws.index)), members, R)
+    state.members = ws.index[members[:p]]
+    state.status[state.members] = FREE
+    q = p + 1 if problem.offset and p > 0 else p
+    state.R = R[:q, :q].copy()
+    others = np.setdiff1d(inside, state.members)
+    to_upper = (a[others] > problem.upper[others] / 2) & (not problem.hard)
+    state.a[others] = np.where(to_upper, problem.upper[others], 0.0)
+    state.a_lo[others] = 0.0
+    state.status[others] = np.where(to_upper, UP, LOW)
     state.changed()
