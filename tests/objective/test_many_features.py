@@ -80,13 +80,18 @@ def test_the_guess_is_the_solution_but_for_rounding() -> None:
 def test_coordinate_descent_meets_the_optimality_conditions(
     n, more, density, share, alpha, offset, sparse, seed
 ):
-    """Empty and equal rows, rare classes and unequal weights included; conditions written out anew."""
+    """An empty row, equal rows, rare classes and unequal weights included; conditions written out anew.
+
+    Not equal rows of both classes, which take thousands of passes.
+    """
     rng = np.random.default_rng(seed)
     rows = rng.normal(size=(n, n + more)) * (rng.random((n, n + more)) < density)
+    rows[:-1, : n - 1] += np.eye(n - 1)
+    rows[-1] = 0.0
     y = np.where(rng.random(n) < share, 1.0, -1.0)
     y[:2] = 1.0, -1.0
     equal = rng.random(n) < 0.2
-    equal[1] = False  # equal rows of both classes take thousands of passes
+    equal[[1, -1]] = False
     rows[equal], y[equal] = rows[0], y[0]
     weights = rng.uniform(0.5, 3.0, n)
     objective = SVMObjective(
