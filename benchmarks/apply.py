@@ -24,7 +24,7 @@ from rich.console import Console
 from support import BLAS_THREADS, show
 
 import deferlearn
-from deferlearn.tabular import fit_table, select_cases
+from deferlearn.tables import fit_table, select_cases
 
 ROWS, QUICK_ROWS = 1_000_000, 100_000
 CHUNKS = (1_000, 5_000, 20_000, 100_000)
@@ -132,9 +132,9 @@ def main() -> None:
         columnar = table.with_suffix(".parquet")
         write_cases(columnar, rows)
         kinds = [
-            row("batch (two passes)", measure(model, table, DEFAULT_CHUNK, "--top")),
+            row("batch (two passes)", measure(model, table, DEFAULT_CHUNK, "--batch")),
             row("parquet", measure(model, columnar, DEFAULT_CHUNK)),
-            row("parquet, batch", measure(model, columnar, DEFAULT_CHUNK, "--top")),
+            row("parquet, batch", measure(model, columnar, DEFAULT_CHUNK, "--batch")),
         ]
         show(console, f"Other ways, chunks of {DEFAULT_CHUNK:,}", headings, kinds)
 

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from deferlearn import AssistedSVC, assistance_report
 from deferlearn.datasets import load_breast_cancer
-from deferlearn.pipeline import make_assisted_pipeline
+from deferlearn.teams import make_assisted_pipeline
 
 data = load_breast_cancer()
 team = make_assisted_pipeline(

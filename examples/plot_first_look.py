@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from deferlearn import AssistedSVC
 from deferlearn.datasets import load_breast_cancer
-from deferlearn.pipeline import make_assisted_pipeline
+from deferlearn.teams import make_assisted_pipeline
 
 data = load_breast_cancer()
 X, X_new, y, y_new, expert, expert_new = train_test_split(

@@ -13,9 +13,8 @@ the machine is least sure to the human?
 from sklearn.preprocessing import StandardScaler
 
 from deferlearn import assistance_report
-from deferlearn.baselines import UncertaintyTriage
 from deferlearn.datasets import load_lidc
-from deferlearn.pipeline import make_assisted_pipeline
+from deferlearn.teams import UncertaintyTriage, make_assisted_pipeline
 
 data = load_lidc(reader=0)
 team = make_assisted_pipeline(StandardScaler(), UncertaintyTriage(alpha=0.01, cv=None))

@@ -11,7 +11,7 @@ import numpy as np
 
 from deferlearn.datasets import make_linear
 from deferlearn.humans import UniformHuman, labels_from_scores
-from deferlearn.model_selection import AssistedSVCCV
+from deferlearn.teams import AssistedSVCCV
 
 X, y = make_linear(200, random_state=0)
 expert = labels_from_scores(UniformHuman(0.2).scores(y, random_state=0))

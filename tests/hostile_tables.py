@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from deferlearn.tabular import TabularTeam, fit_table, select_cases
+from deferlearn.tables import TabularTeam, fit_table, select_cases
 
 HOSTILE = (
     "<script>alert(1)</script>",

@@ -38,8 +38,8 @@ class StubTeam(ClassifierMixin, BaseEstimator):
         mask[np.argsort(margin, kind="stable")[:n]] = True
         return mask
 
-    def predict_assisted(self, X, human_labels, top=False):
-        mask = self.defer_top(X) if top else self.defer(X)
+    def predict_assisted(self, X, human_labels, batch=False):
+        mask = self.defer_top(X) if batch else self.defer(X)
         answer = self.predict(X).copy()
         answer[mask] = np.asarray(human_labels)[mask]
         return answer

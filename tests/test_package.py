@@ -10,7 +10,7 @@ from importlib.metadata import version
 import pytest
 
 import deferlearn
-from deferlearn import _atomic
+from deferlearn._utils import atomic as _atomic
 
 # Refuses the optional packages, as if they had never been installed.
 BLOCK = """

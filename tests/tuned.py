@@ -7,7 +7,7 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.model_selection import KFold
 from sklearn.svm import SVC
 
-from deferlearn.model_selection import AssistedSVCCV
+from deferlearn.teams import AssistedSVCCV
 
 N = 72
 RNG = np.random.RandomState(5)

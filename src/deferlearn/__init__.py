@@ -1,45 +1,88 @@
-"""Support vector machines that learn which cases to defer to a human.
+"""Classifiers that know which cases to defer to a human.
 
-The parts, in the order in which data flows through them:
+The rooms, in the order in which data flows through them:
 
-- `deferlearn.datasets`: generators of the paper's synthetic data, fetchers of its real data.
-- `deferlearn.humans`: what humans know, as one loss a sample.
+- `deferlearn.humans`: what a human's answer costs, as one loss per sample; simulated experts.
+- `deferlearn.metrics`: what the answers of machine and human are worth together.
 - `deferlearn.objective`: the machine's objective and the exact gain of deferring a sample.
 - `deferlearn.selection`: the algorithms that choose the samples to defer.
-- `deferlearn.bounds`: what the theorems promise, and a certificate for each selection.
-- `deferlearn.policy`: from the samples that were deferred to new cases.
-- `deferlearn.AssistedSVC`: all of it as a scikit-learn classifier; `deferlearn.pipeline` for what comes
-  before it, `deferlearn.save` and `deferlearn.load` to store it.
-- `deferlearn.plot`: pictures; matplotlib is needed only once something is drawn.
+- `deferlearn.bounds`: what the theorems guarantee, and a certificate for each selection.
+- `deferlearn.teams`: machine, policy and threshold as one estimator; pipelines, search, storage.
+- `deferlearn.evaluation`: whether assistance pays, with intervals.
+- `deferlearn.datasets`: generators, shipped data and fetchers.
+- `deferlearn.tables`: tables in, decisions out.
+- `deferlearn.plot`: pictures; matplotlib is needed only when something is drawn.
 
-Each is imported by its own name, so that ``import deferlearn`` stays fast; `AssistedSVC`, `save` and
-`load` are fetched when they are first used.
+The names listed in ``deferlearn.__all__`` can be imported from here. They are loaded when they are first
+used, so that ``import deferlearn`` stays fast.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from deferlearn.assistance import assistance_report
-    from deferlearn.persistence import load, save
-    from deferlearn.svc import AssistedSVC
+    from deferlearn.evaluation import assistance_report, automation_curve
+    from deferlearn.metrics import make_team_scorer
+    from deferlearn.teams import (
+        AdvantageTriage,
+        AssistedPipeline,
+        AssistedSVC,
+        AssistedSVCCV,
+        DeferralPolicy,
+        FullAutomation,
+        NoAutomation,
+        PredictedErrorTriage,
+        UncertaintyTriage,
+        load,
+        make_assisted_pipeline,
+        save,
+    )
 
 __version__ = "0.1.0"
 
-__all__ = ["AssistedSVC", "assistance_report", "load", "save"]
-
 _HOMES = {
-    "AssistedSVC": "deferlearn.svc",
-    "assistance_report": "deferlearn.assistance",
-    "load": "deferlearn.persistence",
-    "save": "deferlearn.persistence",
+    "deferlearn.evaluation": ("assistance_report", "automation_curve"),
+    "deferlearn.metrics": ("make_team_scorer",),
+    "deferlearn.teams": (
+        "AdvantageTriage",
+        "AssistedPipeline",
+        "AssistedSVC",
+        "AssistedSVCCV",
+        "DeferralPolicy",
+        "FullAutomation",
+        "NoAutomation",
+        "PredictedErrorTriage",
+        "UncertaintyTriage",
+        "load",
+        "make_assisted_pipeline",
+        "save",
+    ),
 }
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "AdvantageTriage",
+    "AssistedPipeline",
+    "AssistedSVC",
+    "AssistedSVCCV",
+    "DeferralPolicy",
+    "FullAutomation",
+    "NoAutomation",
+    "PredictedErrorTriage",
+    "UncertaintyTriage",
+    "assistance_report",
+    "automation_curve",
+    "load",
+    "make_assisted_pipeline",
+    "make_team_scorer",
+    "save",
+]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _HOME_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(_HOME_OF[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -16,8 +16,8 @@ from case_tables import make_cases, read_csv, write_csv
 from deferlearn.cli import apply as command
 from deferlearn.cli import labelstudio
 from deferlearn.cli.app import app
-from deferlearn.tabular import fit_table, select_cases
-from deferlearn.tabular.routing import COLUMNS
+from deferlearn.tables import fit_table, select_cases
+from deferlearn.tables.routing import COLUMNS
 
 ROLES = ("--label", "diagnosis", "--human", "reader_1", "--human", "reader_2", "--id", "id")
 QUICK = ("--alpha", "0.1", "--no-evaluate", "--drop", "patient")
@@ -121,7 +121,7 @@ def test_a_lot_without_seed_is_told_and_can_be_drawn_again(run, model, path, tmp
 @pytest.mark.parametrize(
     ("words", "budget"),
     [
-        (("--top",), 0.2),
+        (("--batch",), 0.2),
         (("--budget", "0.35"), 0.35),
         (("--budget", "25%"), 0.25),
         (("--budget", "7"), 7),
@@ -206,7 +206,7 @@ def test_models_fitted_in_python_are_applied_too(run, path, new, tmp_path, monke
     team = fit_table(cases, alpha=0.1)
     monkeypatch.setattr(deferlearn, "load", lambda path: team, raising=False)
     out, tasks = tmp_path / "out.csv", tmp_path / "tasks.json"
-    result = run("apply", path, path, "--out", out, "--top", "--label-studio", tasks)
+    result = run("apply", path, path, "--out", out, "--batch", "--label-studio", tasks)
     assert result.exit_code == 0, result.output
     assert [row["deferred"] == "true" for row in read_csv(out)] == team.defer_top(new).tolist()
     team.card_["format"] = 0
@@ -312,7 +312,7 @@ def test_files_that_cannot_be_read(run, model, tmp_path, content):
     path = tmp_path / "new.csv"
     path.write_bytes(content)
     before = content_of(tmp_path)
-    for words in ((), ("--top",)):
+    for words in ((), ("--batch",)):
         result = run("apply", model, path, "--out", tmp_path / "out.csv", *words)
         assert_mistake(result, tmp_path, before, "deferlearn apply: ", str(path))
 
@@ -365,7 +365,7 @@ def test_a_disk_that_fills_up_leaves_the_old_result(run, model, path, tmp_path, 
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("deferlearn.tabular.writing.CsvWriter.write", full)
+    monkeypatch.setattr("deferlearn.tables.writing.CsvWriter.write", full)
     result = run("apply", model, path, "--out", out)
     assert result.exit_code == 1
     assert result.stderr.strip().count("\n") == 0
@@ -379,7 +379,7 @@ def test_ctrl_c_leaves_nothing(run, model, path, tmp_path, monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("deferlearn.tabular.writing.CsvWriter.write", stop)
+    monkeypatch.setattr("deferlearn.tables.writing.CsvWriter.write", stop)
     result = run("apply", model, path, "--out", tmp_path / "out.csv")
     assert result.exit_code == 130
     assert content_of(tmp_path) == before
@@ -399,7 +399,7 @@ def test_help_has_examples(run):
             assert " ".join(line.split()) in text
 
 
-@pytest.mark.parametrize("words", [(), ("--top",)])
+@pytest.mark.parametrize("words", [(), ("--batch",)])
 def test_a_number_that_cannot_be_computed_with_is_told_with_its_row(run, model, tmp_path, words):
     columns = make_cases(30, seed=2)
     columns["size"][25] = 1e308

@@ -17,15 +17,15 @@ from typer.testing import CliRunner
 import deferlearn
 from case_tables import make_cases
 from deferlearn import AssistedSVC
-from deferlearn.baselines import FullAutomation, NoAutomation, UncertaintyTriage
 from deferlearn.cli import _demo_report, _study
 from deferlearn.cli import demo as command
 from deferlearn.cli._study import EVERYONE, HUMAN, MACHINE, SHOWN, TEAM, TRIAGE, Findings, Setting
 from deferlearn.cli.app import app
-from deferlearn.curves import AutomationCurve, automation_curve
 from deferlearn.datasets import load_breast_cancer, load_lidc
+from deferlearn.evaluation import AutomationCurve, automation_curve
 from deferlearn.report import case_report, select_report_cases
-from deferlearn.tabular import fit_table, select_cases
+from deferlearn.tables import fit_table, select_cases
+from deferlearn.teams import FullAutomation, NoAutomation, UncertaintyTriage
 
 SMALL = Setting(
     name="small",

@@ -17,9 +17,9 @@ from case_tables import make_cases, write_csv
 from deferlearn import AssistedSVC
 from deferlearn.cli import fit as command
 from deferlearn.cli.app import app
-from deferlearn.model_selection import AssistedSVCCV
-from deferlearn.tabular import TabularTeam, fit_table, select_cases
-from deferlearn.tabular.evaluation import cross_validated_errors
+from deferlearn.tables import TabularTeam, fit_table, select_cases
+from deferlearn.tables.evaluation import cross_validated_errors
+from deferlearn.teams import AssistedSVCCV
 
 ROLES = ("--label", "diagnosis", "--human", "reader_1", "--human", "reader_2", "--id", "id")
 QUICK = ("--alpha", "0.1", "--no-evaluate")
@@ -174,7 +174,7 @@ def test_errors_on_cases_left_out_are_those_of_a_plain_loop():
         clf = AssistedSVC(budget=0.2, alpha=0.1, cv=None, random_state=3)
         clf.fit(scaler.transform(X[train]), y[train], human_labels=human[train])
         machine[test] = clf.predict(scaler.transform(X[test]))
-        team[test] = clf.predict_assisted(scaler.transform(X[test]), human[test], top=True)
+        team[test] = clf.predict_assisted(scaler.transform(X[test]), human[test], batch=True)
     assert errors["machine"]["error"] == np.mean(machine != y)
     assert errors["team"]["error"] == np.mean(team != y)
     assert errors["human"]["error"] == np.mean(human != y)
@@ -336,7 +336,7 @@ def test_defects_are_not_hidden(run, cases, tmp_path, monkeypatch):
     def broken(*_, **__):
         raise RuntimeError("a defect")
 
-    monkeypatch.setattr("deferlearn.tabular.fit_table", broken)
+    monkeypatch.setattr("deferlearn.tables.fit_table", broken)
     result = run("fit", cases, *ROLES, "--out", tmp_path / "m.skops")
     assert result.exit_code == 1
     assert isinstance(result.exception, RuntimeError)
@@ -346,7 +346,7 @@ def test_ctrl_c_is_one_line(run, cases, tmp_path, monkeypatch):
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("deferlearn.tabular.fit_table", stop)
+    monkeypatch.setattr("deferlearn.tables.fit_table", stop)
     before = content_of(tmp_path)
     result = run("fit", cases, *ROLES, "--out", tmp_path / "m.skops")
     assert result.exit_code == 130

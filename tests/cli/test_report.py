@@ -14,7 +14,7 @@ import deferlearn
 from case_tables import make_cases, write_csv
 from deferlearn.cli.app import app
 from deferlearn.report import measure
-from deferlearn.tabular import fit_table, select_cases
+from deferlearn.tables import fit_table, select_cases
 
 READERS = ("reader_1", "reader_2")
 # Without verdict and curves, which take their time and are tested once.

@@ -125,7 +125,7 @@ def test_failed_write_leaves_nothing_half_written(requests, tmp_path, monkeypatc
     def fail(*_):
         raise OSError("disk full")
 
-    monkeypatch.setattr("deferlearn._atomic.os.replace", fail)
+    monkeypatch.setattr("deferlearn._utils.atomic.os.replace", fail)
     with pytest.raises(OSError, match="disk full"):
         read_verified(FILE, tmp_path, download_if_missing=True)
     assert list(tmp_path.iterdir()) == []

@@ -7,10 +7,10 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 
 from deferlearn import AssistedSVC
-from deferlearn.baselines import PredictedErrorTriage, UncertaintyTriage
 from deferlearn.experiments.data import retina_split, synthetic_split
 from deferlearn.experiments.methods import algorithm_rows, baseline_rows, choose_alpha
 from deferlearn.experiments.selecting import ALGORITHMS, Selecting, objective_of, selections
+from deferlearn.teams import PredictedErrorTriage, UncertaintyTriage
 
 BUDGETS = (0.0, 0.1, 0.25)
 PARAMETERS = {
@@ -65,7 +65,7 @@ def test_baselines_are_the_estimators(split):
             assert share == pytest.approx(budget, abs=1 / len(split.y_train))
             team = kind(budget=share, alpha=0.1, random_state=5, cv=None, **split.kernel)
             team.fit(split.X_train, split.y_train, human_scores=split.scores)
-            right = team.score_assisted(split.X_test, split.y_test, split.answers, top=True)
+            right = team.score_assisted(split.X_test, split.y_test, split.answers, batch=True)
             assert rows[name, budget]["error"] == pytest.approx(1 - right)
     for budget in BUDGETS:
         assert rows["humans", budget]["error"] == np.mean(split.answers != split.y_test)

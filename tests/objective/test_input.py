@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from deferlearn._definite import as_gram
+from deferlearn.kernels.definite import as_gram
 from deferlearn.objective import SVMObjective
 
 RNG = np.random.default_rng(7)

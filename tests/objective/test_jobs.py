@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import deferlearn.objective.evaluation as evaluation
 import deferlearn.objective.response as response
-from deferlearn._threads import one_blas_thread, side_by_side
+from deferlearn._utils.threads import one_blas_thread, side_by_side
 from deferlearn.datasets import make_shifted
 from deferlearn.humans import UniformHuman
 from deferlearn.objective import SVMObjective

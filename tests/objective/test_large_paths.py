@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import deferlearn._column_cache as _column_cache
-import deferlearn.kernels as kernels
+import deferlearn.kernels.columns as columns
+import deferlearn.kernels.gram as kernels
 import deferlearn.objective.active_set as active_set
 import deferlearn.objective.decomposition as decomposition
 import deferlearn.objective.response as response
@@ -37,7 +37,7 @@ def tiny_limits(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(solver, "MOST_VIOLATORS", 5)
     monkeypatch.setattr(kernels, "WHOLE_GRAM_LIMIT", 20)
     monkeypatch.setattr(svm, "check_cache_size", lambda size: 4096)
-    monkeypatch.setattr(_column_cache, "LEAST_COLUMNS", 3)
+    monkeypatch.setattr(columns, "LEAST_COLUMNS", 3)
     monkeypatch.setattr(decomposition, "BLOCK_ENTRIES", 200)
     monkeypatch.setattr(decomposition, "LEAST_AT_ONCE", 4)
     monkeypatch.setattr(response, "CHUNK", 3)

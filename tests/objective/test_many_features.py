@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import deferlearn.objective.active_set as active_set
 import deferlearn.objective.coordinate_descent as coordinate_descent
 import deferlearn.objective.solver as solver
-from deferlearn._sparse_products import inner_products
 from deferlearn.humans import UniformHuman
+from deferlearn.kernels.sparse import inner_products
 from deferlearn.objective import SVMObjective
 from deferlearn.objective.coordinate_descent import descend
 from deferlearn.objective.start import guess_start

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from deferlearn.assistance import AssistanceReport
+from deferlearn.evaluation import AssistanceReport
 from deferlearn.plot.assistance import AssistanceDisplay
 from pictures import assert_nothing_overlaps, legend_texts
 

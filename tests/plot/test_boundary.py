@@ -23,9 +23,9 @@ from sklearn.svm import SVC
 from deferlearn import AssistedSVC
 from deferlearn.datasets import make_linear, make_quadratic
 from deferlearn.humans import UniformHuman
-from deferlearn.pipeline import make_assisted_pipeline
 from deferlearn.plot import DeferralBoundaryDisplay
 from deferlearn.plot.selection import CLASS_STYLE
+from deferlearn.teams import make_assisted_pipeline
 from pictures import assert_nothing_overlaps, legend_texts
 
 QUADRATIC = {"kernel": "poly", "degree": 2, "gamma": 0.5, "coef0": 0.0}

@@ -13,8 +13,8 @@ from scipy import stats
 from sklearn.metrics import balanced_accuracy_score
 
 from deferlearn import AssistedSVC
-from deferlearn.curves import AutomationCurve, automation_curve
 from deferlearn.datasets import make_linear
+from deferlearn.evaluation import AutomationCurve, automation_curve
 from deferlearn.humans import UniformHuman
 from deferlearn.plot import AutomationCurveDisplay
 from deferlearn.plot.curves import COLOURS, MARKERS
@@ -172,7 +172,7 @@ def test_from_several_estimators(ax):
         "budgets": [4, 8],
         "cv": 4,
         "groups": np.arange(80) // 2,
-        "top": False,
+        "batch": False,
         "random_state": 0,
         "confidence": 0.8,
         "n_jobs": 1,

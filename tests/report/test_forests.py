@@ -6,12 +6,11 @@ import scipy.sparse as sp
 from sklearn.ensemble import RandomForestRegressor
 
 from case_tables import make_cases
-from deferlearn import advantage
-from deferlearn.advantage import AdvantageTriage
 from deferlearn.report import forests, refits
 from deferlearn.report.forests import RememberedForest, with_memory
-from deferlearn.tabular import TabularTeam, select_cases
-from deferlearn.tabular.encoder import TableEncoder
+from deferlearn.tables import TabularTeam, select_cases
+from deferlearn.tables.encoder import TableEncoder
+from deferlearn.teams import AdvantageTriage, advantage
 
 SMALL = RandomForestRegressor(n_estimators=4, min_samples_leaf=5)
 

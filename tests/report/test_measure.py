@@ -12,11 +12,11 @@ from sklearn.preprocessing import StandardScaler
 
 from case_tables import LABELS, make_cases
 from deferlearn import AssistedSVC
-from deferlearn.baselines import FullAutomation, UncertaintyTriage
 from deferlearn.report import case_report, refits, select_report_cases
 from deferlearn.report.decisions import share_of
 from deferlearn.report.where import MISSING, quarters
-from deferlearn.tabular import TableError, TabularTeam, fit_table, select_cases
+from deferlearn.tables import TableError, TabularTeam, fit_table, select_cases
+from deferlearn.teams import FullAutomation, UncertaintyTriage
 
 READERS = ("reader_1", "reader_2")
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from deferlearn.kernels import WHOLE_GRAM_LIMIT, Array, Gram, LinearGram
+from deferlearn.kernels.gram import WHOLE_GRAM_LIMIT, Array, Gram, LinearGram
 from deferlearn.objective import SVMObjective
 from deferlearn.objective.path import OUT
 from deferlearn.objective.solver import Counters, settle

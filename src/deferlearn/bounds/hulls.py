@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from deferlearn.bounds._view import View
-from deferlearn.kernels import Array, Index
+from deferlearn.kernels.gram import Array, Index
 from deferlearn.objective import SVMObjective
 from deferlearn.objective.solver import NumericalError
 from deferlearn.objective.state import State

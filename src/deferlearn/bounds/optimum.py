@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from deferlearn.bounds._blocks import block_bound
 from deferlearn.bounds._restricted import restricted_dual_bound
 from deferlearn.bounds._view import View
-from deferlearn.kernels import WHOLE_GRAM_LIMIT
+from deferlearn.kernels.gram import WHOLE_GRAM_LIMIT
 from deferlearn.objective import SVMObjective
 from deferlearn.selection.greedy import check_budget, check_loss
 

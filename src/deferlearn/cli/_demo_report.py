@@ -63,7 +63,7 @@ def measured_report(seed: int, n_jobs: int | None, command: str) -> CaseReport:
     CaseReport
     """
     from deferlearn.report import case_report, select_report_cases
-    from deferlearn.tabular import fit_table, select_cases
+    from deferlearn.tables import fit_table, select_cases
 
     table = nodule_table()
     ((train, test),) = shared_splits([table[PATIENT]], 1, seed)[0]

@@ -38,7 +38,7 @@ def reported(command: str) -> Iterator[None]:
     command : str
         Name of the command.
     """
-    from deferlearn.tabular.errors import TableError
+    from deferlearn.tables.errors import TableError
 
     try:
         yield

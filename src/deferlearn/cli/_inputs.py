@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from deferlearn.tabular import TabularTeam
+    from deferlearn.tables import TabularTeam
 
 
 def load_team(path: Path) -> tuple[TabularTeam, str]:
     """The model, and a name for it that no other has."""
     import deferlearn
-    from deferlearn.tabular import TableError, TabularTeam
-    from deferlearn.tabular.team import FORMAT
+    from deferlearn.tables import TableError, TabularTeam
+    from deferlearn.tables.team import FORMAT
 
     try:
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -32,7 +32,7 @@ def load_team(path: Path) -> tuple[TabularTeam, str]:
 
 def long_table(path: Path, columns: list[str], written: dict[str, Any]) -> Any:
     """The long table of answers, its columns renamed."""
-    from deferlearn.tabular import open_table
+    from deferlearn.tables import open_table
 
     file = open_table(path, **written)
     file.require(columns, "named by --case, --reader and --answer; it is read as the cases are")
@@ -41,6 +41,6 @@ def long_table(path: Path, columns: list[str], written: dict[str, Any]) -> Any:
 
 def name_and_digest(path: Path) -> dict[str, str]:
     """What a model's card says of a file that it was made from."""
-    from deferlearn.tabular.files import sha256_of
+    from deferlearn.tables.files import sha256_of
 
     return {"name": path.name, "sha256": sha256_of(path)}

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import GroupShuffleSplit
 from sklearn.preprocessing import StandardScaler
 
-from deferlearn._jobs import call_each
+from deferlearn._utils.jobs import call_each
 from deferlearn.datasets import load_digits_parity, load_lidc
 
 Index = NDArray[np.intp]
@@ -81,7 +81,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Findings:
-    """What was measured in a setting; curves are those of `deferlearn.curves`."""
+    """What was measured in a setting; curves are those of `deferlearn.evaluation.curves`."""
 
     setting: Setting
     curves: dict[str, Any]
@@ -145,7 +145,7 @@ SETTINGS = (
 def study(setting: Setting, seed: int, n_jobs: int | None) -> Findings:
     """Measure all four on the same splits."""
     # Imported here: they bring the compiled engine, which `--help` need not wait for.
-    from deferlearn.curves import AutomationCurve
+    from deferlearn.evaluation.curves import AutomationCurve
 
     start = perf_counter()
     sets = setting.load(seed)
@@ -169,7 +169,7 @@ def study(setting: Setting, seed: int, n_jobs: int | None) -> Findings:
 def measure(data: Any, split: Split, policy: str, seed: int) -> NDArray[np.float64]:
     """Errors on the test part of one split, a row for each of `EVERYONE` and a column for each budget."""
     from deferlearn import AssistedSVC
-    from deferlearn.baselines import UncertaintyTriage
+    from deferlearn.teams import UncertaintyTriage
 
     train, test = split
     scaler = StandardScaler().fit(data.data[train])
@@ -189,7 +189,7 @@ def measure(data: Any, split: Split, policy: str, seed: int) -> NDArray[np.float
             (
                 machine,
                 human,
-                team.predict_assisted(X_test, human, top=True),
+                team.predict_assisted(X_test, human, batch=True),
                 np.where(triage.defer_top(X_test, budget), human, machine),
             ),
             strict=True,

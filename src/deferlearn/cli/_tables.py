@@ -114,7 +114,7 @@ def parse_budget(text: str) -> float | int:
     >>> [parse_budget(text) for text in ("0.2", "20%", "30", "1", "1.0")]
     [0.2, 0.2, 30, 1, 1.0]
     """
-    from deferlearn.tabular import TableError
+    from deferlearn.tables import TableError
 
     plain = text.strip()
     if plain.isdecimal() and len(plain) <= MAX_DIGITS:
@@ -140,8 +140,8 @@ def check_paths(outputs: Sequence[Path], inputs: Iterable[Path]) -> None:
     inputs : iterable of Path
         Files to be read.
     """
-    from deferlearn.tabular import TableError
-    from deferlearn.tabular.writing import StagedFiles
+    from deferlearn.tables import TableError
+    from deferlearn.tables.writing import StagedFiles
 
     taken = {path.resolve(): path for path in inputs}
     for path in outputs:
@@ -165,7 +165,7 @@ def made_folder(path: Path) -> Iterator[None]:
     path : Path
         The folder; those above it are made, too.
     """
-    from deferlearn.tabular import TableError
+    from deferlearn.tables import TableError
 
     new = [folder for folder in (path, *path.parents) if not folder.exists()]
     try:

@@ -29,7 +29,7 @@ from deferlearn.cli._tables import (
 )
 
 if TYPE_CHECKING:
-    from deferlearn.tabular import Router, TableFile, TabularTeam
+    from deferlearn.tables import Router, TableFile, TabularTeam
 
 NAME = "apply"
 CHUNK_ROWS = 20_000
@@ -54,10 +54,10 @@ def apply(
         Path,
         typer.Option(help="File for the result: .parquet, or else CSV.", show_default=False),
     ],
-    top: Annotated[
+    batch: Annotated[
         bool,
         typer.Option(
-            "--top",
+            "--batch",
             help="Give humans those of this file that score highest, as many as the model's budget says.",
         ),
     ] = False,
@@ -109,7 +109,7 @@ def apply(
 ) -> None:
     """Say of each new case what the machine answers, whether a human should take it, and why.
 
-    One case at a time by default: a human takes it if its score is above the model's threshold. With --top
+    One case at a time by default: a human takes it if its score is above the model's threshold. With --batch
     or --budget the file is a batch, and those that score highest go to humans; it is read twice. Files may
     be larger than the memory. The result holds all columns of the file and nine more; cells that a
     spreadsheet would run as a formula get an apostrophe. It is written whole or not at all.
@@ -126,11 +126,11 @@ def apply(
         file = _open(cases, team, delimiter=delimiter, decimal=decimal, encoding=encoding)
         if label_studio is not None:
             identifier = _identifier(identifier, team, file)
-        if top and share is None:
+        if batch and share is None:
             share = _own_budget(team)
         if seed is None:
             seed = secrets.randbelow(MAX_SEED + 1)
-        from deferlearn.tabular import Router
+        from deferlearn.tables import Router
 
         router = Router(team, budget=share, audit=audit, seed=seed, version=version)
         n_tasks = _run(router, file, out, label_studio, setup, identifier, chunk_rows)
@@ -147,8 +147,8 @@ def apply(
 
 
 def _open(path: Path, team: TabularTeam, **options: Any) -> TableFile:
-    from deferlearn.tabular import TableError, open_table
-    from deferlearn.tabular.routing import COLUMNS
+    from deferlearn.tables import TableError, open_table
+    from deferlearn.tables.routing import COLUMNS
 
     file = open_table(path, **options)
     file.require(list(team.card_["columns"]), "which the model needs")
@@ -185,9 +185,9 @@ def _run(
     chunk_rows: int,
 ) -> int:
     """Route all cases into the files; how many tasks there are."""
-    from deferlearn.tabular import TableError
-    from deferlearn.tabular.labelstudio import TaskWriter, labelling_setup
-    from deferlearn.tabular.writing import StagedFiles, table_writer
+    from deferlearn.tables import TableError
+    from deferlearn.tables.labelstudio import TaskWriter, labelling_setup
+    from deferlearn.tables.writing import StagedFiles, table_writer
 
     card = router.model.card_
     hidden = [card["label"], *(row["reader"] for row in card["readers"])]
@@ -211,8 +211,8 @@ def _run(
 
 def _routed(router: Router, file: TableFile, chunk_rows: int) -> Iterable[tuple[Any, Any]]:
     """Chunks as they stand in the file with what was decided, and a bar that moves."""
-    from deferlearn.tabular.cells import with_points
-    from deferlearn.tabular.errors import CellError, TableError
+    from deferlearn.tables.cells import with_points
+    from deferlearn.tables.errors import CellError, TableError
 
     numbers = [name for name, kind in router.model.card_["columns"].items() if kind == "number"]
     raw: list[Any] = []

@@ -65,7 +65,7 @@ def demo(
     picture, page = out / "demo.png", out / "demo.html"
     with reported(NAME), made_folder(out):
         # Imported here: it brings the compiled engine, which `--help` need not wait for.
-        from deferlearn.tabular.writing import StagedFiles
+        from deferlearn.tables.writing import StagedFiles
 
         check_paths([picture, page], [])
         results, report = _measure(seed, shlex.join(["deferlearn", NAME, "--seed", str(seed)]))

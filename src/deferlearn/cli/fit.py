@@ -35,7 +35,7 @@ from deferlearn.cli._tables import (
 )
 
 if TYPE_CHECKING:
-    from deferlearn.tabular import Cases
+    from deferlearn.tables import Cases
 
 NAME = "fit"
 # From here on the tuning is worth a word of patience.
@@ -150,8 +150,8 @@ def fit(
     """
     require_arrow(NAME)
     with reported(NAME):
-        from deferlearn.tabular import TableError, open_table, select_cases
-        from deferlearn.tabular.cells import with_points
+        from deferlearn.tables import TableError, open_table, select_cases
+        from deferlearn.tables.cells import with_points
 
         share = parse_budget(budget)
         if answers is not None and label_studio is not None:
@@ -202,7 +202,7 @@ def fit(
 
 
 def _exported(path: Path, identifier: str | None) -> dict[str, list[str]]:
-    from deferlearn.tabular import TableError, read_label_studio
+    from deferlearn.tables import TableError, read_label_studio
 
     if identifier is None:
         raise TableError("--label-studio needs --id, the column that names the cases")
@@ -214,9 +214,9 @@ def _fit(
 ) -> dict[str, Any]:
     """Fit, judge and store; the model's card."""
     import deferlearn
-    from deferlearn.tabular import TableEncoder, TableError, fit_table
-    from deferlearn.tabular.evaluation import cross_validated_errors
-    from deferlearn.tabular.team import check_settings
+    from deferlearn.tables import TableEncoder, TableError, fit_table
+    from deferlearn.tables.evaluation import cross_validated_errors
+    from deferlearn.tables.team import check_settings
 
     # Before anything is said to be going on: what cannot be used costs nobody any time.
     check_settings(cases, options["budget"], options["alpha"])

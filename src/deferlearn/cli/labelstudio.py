@@ -51,9 +51,9 @@ def import_answers(
     """
     require_arrow(NAME)
     with reported(NAME):
-        from deferlearn.tabular import as_table, read_label_studio
-        from deferlearn.tabular.files import check_encoding, delimiter_of
-        from deferlearn.tabular.writing import PARQUET_SUFFIXES, StagedFiles, table_writer
+        from deferlearn.tables import as_table, read_label_studio
+        from deferlearn.tables.files import check_encoding, delimiter_of
+        from deferlearn.tables.writing import PARQUET_SUFFIXES, StagedFiles, table_writer
 
         check_paths([out], [export])
         check_encoding(encoding)
@@ -79,7 +79,7 @@ def import_answers(
 
 
 def _encoded(content: bytes, encoding: str) -> bytes:
-    from deferlearn.tabular import TableError
+    from deferlearn.tables import TableError
 
     try:
         return content.decode().encode(encoding)

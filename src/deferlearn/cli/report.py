@@ -135,9 +135,9 @@ def report(
         fail(NAME, "a report needs pandas: pip install 'deferlearn[cli]'", FAILURE)
     start = perf_counter()
     with reported(NAME):
-        from deferlearn._atomic import write_atomically
+        from deferlearn._utils.atomic import write_atomically
         from deferlearn.report import case_report, select_report_cases
-        from deferlearn.tabular import TableError, open_table
+        from deferlearn.tables import TableError, open_table
 
         inputs = {"model": model, "cases": cases}
         if answers is not None:

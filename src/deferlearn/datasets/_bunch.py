@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from deferlearn._checks import check_flag
+from deferlearn._utils.checks import check_flag
 
 
 def deliver(bunch: Bunch, *, return_X_y: bool, return_X_y_human: bool, as_frame: bool) -> Any:

@@ -9,8 +9,8 @@ from http.client import HTTPException
 from pathlib import Path
 from urllib.request import urlopen
 
-from deferlearn._atomic import write_atomically
-from deferlearn._checks import check_flag
+from deferlearn._utils.atomic import write_atomically
+from deferlearn._utils.checks import check_flag
 
 DATA_VARIABLE = "DEFERLEARN_DATA"
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from deferlearn._checks import check_flag, plain
+from deferlearn._utils.checks import check_flag, plain
 from deferlearn.datasets._bunch import deliver
 from deferlearn.humans import loss_from_scores
 

@@ -26,7 +26,7 @@ from pathlib import Path
 
 import numpy as np
 
-from deferlearn._atomic import write_atomically
+from deferlearn._utils.atomic import write_atomically
 from deferlearn.datasets._contours import Outline, centre_of, diameter_of, filled, measure
 
 SQLITE_SHA256 = "995989985bb17106808c40572ccac2ce0b6434b91283d4f773cdb967d47443cb"

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from deferlearn._parameters import count_of
 from deferlearn.bounds import submodularity_bound
 from deferlearn.experiments import style
 from deferlearn.experiments.config import Config
@@ -17,6 +16,7 @@ from deferlearn.experiments.experiment import Experiment, Tables
 from deferlearn.experiments.jobs import Job, Row
 from deferlearn.experiments.stats import summary
 from deferlearn.objective import SVMObjective
+from deferlearn.teams.parameters import count_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedKFold
 
-from deferlearn._parameters import count_of
-from deferlearn._threshold import first_of
-from deferlearn.baselines import FullAutomation, PredictedErrorTriage, UncertaintyTriage
 from deferlearn.experiments.data import Split, retina
 from deferlearn.experiments.jobs import Row
 from deferlearn.experiments.selecting import ALGORITHMS, Selecting, machine_without, selections
 from deferlearn.objective import SVMObjective
-from deferlearn.policy import resolve_policy
+from deferlearn.teams import FullAutomation, PredictedErrorTriage, UncertaintyTriage
+from deferlearn.teams.parameters import count_of
+from deferlearn.teams.policy import resolve_policy
+from deferlearn.teams.threshold import first_of
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from deferlearn._atomic import write_atomically
+from deferlearn._utils.atomic import write_atomically
 from deferlearn.experiments.claims import judge_claims
 from deferlearn.experiments.config import FEWEST_SPLITS, Config
 from deferlearn.experiments.data import TEST_SHARE

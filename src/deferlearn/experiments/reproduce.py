@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from deferlearn._atomic import write_atomically
+from deferlearn._utils.atomic import write_atomically
 from deferlearn.experiments import bounds, fig1, fig2, fig3, fig4, fig5, fig6, runtime, style
 from deferlearn.experiments.config import Config
 from deferlearn.experiments.data import RETINA, retina

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from deferlearn._parameters import count_of
 from deferlearn.experiments import style
 from deferlearn.experiments.config import PUBLISHED_RATIO, Config
 from deferlearn.experiments.data import retina, split_of
@@ -15,6 +14,7 @@ from deferlearn.experiments.experiment import Experiment, Tables
 from deferlearn.experiments.jobs import Job, Row
 from deferlearn.experiments.selecting import ALGORITHMS, Selecting, objective_of
 from deferlearn.experiments.stats import paired, summary
+from deferlearn.teams.parameters import count_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

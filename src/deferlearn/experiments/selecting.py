@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from deferlearn._parameters import count_of
 from deferlearn.experiments.data import Split
 from deferlearn.objective import SVMObjective
 from deferlearn.selection import (
@@ -25,6 +24,7 @@ from deferlearn.selection import (
     stochastic_distorted_greedy,
     submodularity_sweep,
 )
+from deferlearn.teams.parameters import count_of
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]

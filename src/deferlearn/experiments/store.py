@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from deferlearn._atomic import write_atomically
+from deferlearn._utils.atomic import write_atomically
 from deferlearn.experiments.jobs import Job, Row
 
 # Seconds after which a half-written file has no writer: it takes milliseconds to write one.

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from deferlearn._atomic import write_atomically
+from deferlearn._utils.atomic import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

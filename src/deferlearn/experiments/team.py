@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from deferlearn.advantage import AdvantageTriage
 from deferlearn.experiments.jobs import Job, Row
 from deferlearn.experiments.stats import t_interval
 from deferlearn.experiments.team_data import NAMES, team_split
-from deferlearn.model_selection import AssistedSVCCV
-from deferlearn.model_selection._teams import DEFAULT_POLICIES, equip
-from deferlearn.svc import AssistedSVC
+from deferlearn.teams import AssistedSVCCV
+from deferlearn.teams.advantage import AdvantageTriage
+from deferlearn.teams.assisted_svc import AssistedSVC
+from deferlearn.teams.candidates import DEFAULT_POLICIES, equip
 
 BUDGETS = (0.05, 0.1, 0.2, 0.3)
 SPLITS, QUICK_SPLITS = 20, 5

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from deferlearn._atomic import write_atomically
+from deferlearn._utils.atomic import write_atomically
 from deferlearn.experiments.style import figure_of, look, save
 from deferlearn.experiments.team import BASELINES, TEAM, WORST, verdicts
 

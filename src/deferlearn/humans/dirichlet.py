@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from deferlearn.humans._answers import Floats
+from deferlearn.humans.answers import Floats
 from deferlearn.humans.losses import labels_from_scores, loss_from_scores
 from deferlearn.humans.retina import (
     APTOS_CODE,

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deferlearn._checks import plain
-from deferlearn.humans._answers import (
+from deferlearn._utils.checks import plain
+from deferlearn.humans.answers import (
     Floats,
     Labels,
     as_array,
@@ -19,7 +19,7 @@ from deferlearn.humans._answers import (
     match,
     numbers_with_gaps,
 )
-from deferlearn.humans._averages import average_answers
+from deferlearn.humans.averages import average_answers
 
 # The hinge loss of an answer at h = +1 or -1.
 LOSS_RIGHT, LOSS_WRONG = 0.0, 2.0

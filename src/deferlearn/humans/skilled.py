@@ -12,7 +12,7 @@ from scipy.special import expit
 from sklearn.metrics import euclidean_distances
 from sklearn.utils import check_array, check_random_state
 
-from deferlearn.humans._answers import Floats, Labels, Signs, encode_labels
+from deferlearn.humans.answers import Floats, Labels, Signs, encode_labels
 from deferlearn.humans.losses import LOSS_WRONG, labels_from_scores, loss_from_scores
 from deferlearn.humans.uniform import Seed
 

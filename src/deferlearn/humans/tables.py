@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deferlearn._checks import plain
-from deferlearn.humans._answers import (
+from deferlearn._utils.checks import plain
+from deferlearn.humans.answers import (
     Bools,
     Floats,
     Labels,

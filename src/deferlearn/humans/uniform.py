@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from deferlearn.humans._answers import Floats, Labels, encode_labels
+from deferlearn.humans.answers import Floats, Labels, encode_labels
 from deferlearn.humans.losses import labels_from_scores, loss_from_scores
 
 Seed = int | np.random.RandomState | None

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
-from deferlearn._checks import plain
-from deferlearn.humans._answers import are_numbers
+from deferlearn._utils.checks import plain
+from deferlearn.humans.answers import are_numbers
 
 
 def check_pair(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -94,7 +94,7 @@ def ratio(part: int, whole: int, name: str, what: str, zero_division: str | floa
 def check_deferred(deferred: ArrayLike | None, n_samples: int) -> NDArray[np.bool_]:
     """The mask of the deferred cases, where a metric needs it."""
     if deferred is None:
-        raise ValueError("human_time has a price: give deferred, the mask of the human's cases")
+        raise ValueError("deferral_cost has a price: give deferred, the mask of the human's cases")
     mask = np.asarray(deferred)
     if mask.shape != (n_samples,) or mask.dtype != bool:
         raise ValueError(

@@ -10,7 +10,7 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
-from deferlearn._checks import check_flag
+from deferlearn._utils.checks import check_flag
 from deferlearn.metrics.evaluation import Metric, evaluate_team, find_member, find_metric
 
 
@@ -21,7 +21,7 @@ class TeamScorer(BaseEstimator):
     ----------
     metric : str or callable
         As in `make_team_scorer`.
-    top : bool, default=False
+    batch : bool, default=False
         As in `make_team_scorer`.
     greater_is_better : bool or None, default=None
         As in `make_team_scorer`.
@@ -35,12 +35,12 @@ class TeamScorer(BaseEstimator):
     def __init__(
         self,
         metric: str | Metric = "error",
-        top: bool = False,
+        batch: bool = False,
         greater_is_better: bool | None = None,
         options: dict[str, Any] | None = None,
     ) -> None:
         self.metric = metric
-        self.top = top
+        self.batch = batch
         self.greater_is_better = greater_is_better
         self.options = options
 
@@ -73,12 +73,12 @@ class TeamScorer(BaseEstimator):
         if self.greater_is_better is not None:
             better = self.greater_is_better
         member, X = find_member(estimator, X)
-        y_pred = member.predict_assisted(X, human_labels, top=self.top)
+        y_pred = member.predict_assisted(X, human_labels, batch=self.batch)
         value = evaluate_team(
             function,
             y,
             y_pred,
-            lambda: member.defer_top(X) if self.top else member.defer(X),
+            lambda: member.defer_top(X) if self.batch else member.defer(X),
             getattr(member, "classes_", None),
             **(self.options or {}),
         )
@@ -107,7 +107,7 @@ def _why_nobody_answered() -> str:
 def make_team_scorer(
     metric: str | Metric = "error",
     *,
-    top: bool = False,
+    batch: bool = False,
     greater_is_better: bool | None = None,
     **options: Any,
 ) -> TeamScorer:
@@ -130,7 +130,7 @@ def make_team_scorer(
         `pos_label` it gets the mask of the deferred cases and, if the classes are numbers, the
         estimator's second class. For classes that are words, "f1", "sensitivity", "specificity" and a
         "cost" of unequal prices need ``pos_label=...``.
-    top : bool, default=False
+    batch : bool, default=False
         False: cases are deferred one at a time (`defer`). True: the paper's batch rule, the top
         cases of the test set (`defer_top`).
     greater_is_better : bool, default=None
@@ -138,7 +138,7 @@ def make_team_scorer(
         named metrics and takes callables as they are.
     **options
         Passed on to the metric, such as ``pos_label="sick"`` or, for "cost", ``false_negative=5``,
-        ``human_time=0.1``.
+        ``deferral_cost=0.1``.
 
     Returns
     -------
@@ -150,21 +150,21 @@ def make_team_scorer(
     >>> import numpy as np
     >>> from deferlearn.metrics import make_team_scorer
     >>> class Coin:
-    ...     def predict_assisted(self, X, human_labels, top=False):
+    ...     def predict_assisted(self, X, human_labels, batch=False):
     ...         return np.where(np.arange(len(X)) < 2, human_labels, -1)
     ...     def defer(self, X):
     ...         return np.arange(len(X)) < 2
     >>> X, y, human = np.zeros((4, 1)), [1, -1, 1, -1], [1, 1, 1, 1]
     >>> make_team_scorer("error")(Coin(), X, y, human_labels=human)
     -0.5
-    >>> make_team_scorer("cost", human_time=0.1)(Coin(), X, y, human_labels=human)
+    >>> make_team_scorer("cost", deferral_cost=0.1)(Coin(), X, y, human_labels=human)
     -0.55
     """
-    check_flag("top", top)
+    check_flag("batch", batch)
     function, _ = find_metric(metric)
     known = inspect.signature(function).parameters
     takes_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in known.values())
     unknown = [name for name in options if name not in known]
     if unknown and not takes_any:
         raise TypeError(f"the metric {metric!r} has no option {unknown[0]!r}")
-    return TeamScorer(metric, top, greater_is_better, options or None)
+    return TeamScorer(metric, batch, greater_is_better, options or None)

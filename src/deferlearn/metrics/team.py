@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deferlearn._checks import plain
+from deferlearn._utils.checks import plain
 from deferlearn.metrics._counts import check_deferred, check_pair, count, ratio
 
 
@@ -151,12 +151,12 @@ def team_cost(
     *,
     false_positive: float = 1.0,
     false_negative: float = 1.0,
-    human_time: float = 0.0,
+    deferral_cost: float = 0.0,
     pos_label: Any = None,
 ) -> float:
     """Average price of a case: of false alarms, of missed cases, and of the human's time.
 
-    ``(false_positive FP + false_negative FN + human_time * deferred cases) / n_samples``.
+    ``(false_positive FP + false_negative FN + deferral_cost * deferred cases) / n_samples``.
 
     Parameters
     ----------
@@ -165,10 +165,10 @@ def team_cost(
     y_pred : array-like of shape (n_samples,)
         The team's answers.
     deferred : array-like of bool of shape (n_samples,), default=None
-        Which cases the human took; needed if `human_time` is not 0.
+        Which cases the human took; needed if `deferral_cost` is not 0.
     false_positive, false_negative : float, default=1
         Price of an error of either kind.
-    human_time : float, default=0
+    deferral_cost : float, default=0
         Price of a case that the human takes.
     pos_label : label, default=None
         The positive class. None is the larger one of two numbers; words have no larger one, so it
@@ -183,13 +183,13 @@ def team_cost(
     --------
     >>> from deferlearn.metrics import team_cost
     >>> y_true, y_pred, deferred = [1, 1, -1, -1], [1, -1, 1, -1], [True, False, False, False]
-    >>> team_cost(y_true, y_pred, deferred, false_negative=5, human_time=0.4)
+    >>> team_cost(y_true, y_pred, deferred, false_negative=5, deferral_cost=0.4)
     1.6
     """
     prices = {
         "false_positive": false_positive,
         "false_negative": false_negative,
-        "human_time": human_time,
+        "deferral_cost": deferral_cost,
     }
     for name, price in prices.items():
         if not 0 <= price < np.inf:
@@ -197,6 +197,6 @@ def team_cost(
     _, fp, fn, _ = count(y_true, y_pred, pos_label, either=false_positive == false_negative)
     n_samples = len(np.asarray(y_true))
     cost = false_positive * fp + false_negative * fn
-    if human_time:
-        cost += human_time * check_deferred(deferred, n_samples).sum()
+    if deferral_cost:
+        cost += deferral_cost * check_deferred(deferred, n_samples).sum()
     return float(cost / n_samples)

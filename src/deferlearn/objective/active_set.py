@@ -14,7 +14,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from deferlearn.kernels import Array, Index
+from deferlearn.kernels.gram import Array, Index
 from deferlearn.objective.cholesky import inverse_of_factor
 from deferlearn.objective.state import State
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from deferlearn.kernels import Array, LinearGram
-from deferlearn.objective.compiling import compiled
+from deferlearn._utils.compiling import compiled
+from deferlearn.kernels.gram import Array, LinearGram
 from deferlearn.objective.state import State
 
 # Violation of an optimality condition at which a guess is good enough, relative to its terms; passes at

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from deferlearn.kernels import Array, Index
-from deferlearn.objective.compiling import compiled
+from deferlearn._utils.compiling import compiled
+from deferlearn.kernels.gram import Array, Index
 from deferlearn.objective.state import ROUNDING, State
 
 

@@ -5,7 +5,7 @@ One compiled call: on a few hundred samples, what lies between the parts would c
 
 import numpy as np
 
-from deferlearn.objective.compiling import compiled
+from deferlearn._utils.compiling import compiled
 from deferlearn.objective.crude import crude
 from deferlearn.objective.path import DONE
 from deferlearn.objective.removal import removal_paths

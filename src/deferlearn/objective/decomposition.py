@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from deferlearn.kernels import Array, Index, KernelGram
-from deferlearn.objective.compiling import compiled
+from deferlearn._utils.compiling import compiled
+from deferlearn.kernels.gram import Array, Index, KernelGram
 from deferlearn.objective.state import State
 
 # Entries of the columns of one block (32 MB), and its size.

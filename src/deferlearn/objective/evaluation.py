@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from deferlearn._threads import side_by_side
-from deferlearn.kernels import Array, Index
+from deferlearn._utils.threads import side_by_side
+from deferlearn.kernels.gram import Array, Index
 from deferlearn.objective import solver
 from deferlearn.objective.path import DONE, UP
 from deferlearn.objective.scaling import mu_from_alpha

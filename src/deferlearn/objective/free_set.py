@@ -8,8 +8,8 @@ result (`path.follow` does, at every step) and calls `rebuild` where that is not
 
 import numpy as np
 
-from deferlearn.objective.compiling import compiled, internal
-from deferlearn.objective.doubledouble import add, multiply
+from deferlearn._utils.compiling import compiled, internal
+from deferlearn.kernels.doubledouble import add, multiply
 
 
 @internal

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from deferlearn.objective.compiling import compiled
-from deferlearn.objective.doubledouble import add
+from deferlearn._utils.compiling import compiled
+from deferlearn.kernels.doubledouble import add
 from deferlearn.objective.path import LOW, UP
 
 # Closer to a bound than this share of the largest dual variable (of the box), a sample is on it.

@@ -35,8 +35,8 @@ the compiler never sees that code, which halves the first call's latency.
 
 import numpy as np
 
-from deferlearn.objective.compiling import compiled, internal
-from deferlearn.objective.doubledouble import add, multiply
+from deferlearn._utils.compiling import compiled, internal
+from deferlearn.kernels.doubledouble import add, multiply
 from deferlearn.objective.free_set import border, drop, insert, inverse_times, rebuild, solve
 
 LOW, FREE, UP, OUT = 0, 1, 2, 3

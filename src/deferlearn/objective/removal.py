@@ -6,8 +6,8 @@ Removing sample k means ``a_k -> (1 - t) a_k`` and ``mu -> mu'``, hence a drift 
 
 import numpy as np
 
-from deferlearn.objective.compiling import compiled
-from deferlearn.objective.doubledouble import add, multiply
+from deferlearn._utils.compiling import compiled
+from deferlearn.kernels.doubledouble import add, multiply
 from deferlearn.objective.free_set import drop
 from deferlearn.objective.path import FREE, OUT, follow
 

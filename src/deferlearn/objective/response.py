@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from deferlearn._threads import side_by_side
-from deferlearn.kernels import Array, Index
+from deferlearn._utils.compiling import compiled, internal, summing
+from deferlearn._utils.threads import side_by_side
+from deferlearn.kernels.gram import Array, Index
 from deferlearn.objective.cholesky import inverse_of_factor
-from deferlearn.objective.compiling import compiled, internal, summing
 from deferlearn.objective.state import ROUNDING, State, WorkingSet
 
 # Over-relaxed ADMM (Boyd et al. 2011, section 3.4.3): steps before each look at the bounds,

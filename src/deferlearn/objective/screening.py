@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from deferlearn.kernels import Array, Index
+from deferlearn.kernels.gram import Array, Index
 from deferlearn.objective.crude import crude_bounds
 from deferlearn.objective.decision import decide
 from deferlearn.objective.evaluation import leaves_nothing, shared_gains

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from deferlearn.kernels import Array, Index
+from deferlearn.kernels.gram import Array, Index
 from deferlearn.objective.path import DONE, FREE, LOW, OUT, UNBOUNDED, UP, follow
 from deferlearn.objective.removal import removal_paths
 from deferlearn.objective.start import COLD_START_LIMIT, free_independent, guess_start

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from deferlearn.kernels import Array, Index, KernelGram, LinearGram
+from deferlearn.kernels.gram import Array, Index, KernelGram, LinearGram
 from deferlearn.objective.active_set import sharpen
 from deferlearn.objective.coordinate_descent import descend
 from deferlearn.objective.decomposition import decompose

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deferlearn.kernels import Array, Gram, Index, LinearGram
+from deferlearn.kernels.gram import Array, Gram, Index, LinearGram
 from deferlearn.objective.measures import INTERIOR, clip, measure, tally
 from deferlearn.objective.path import LOW, OUT, UP
 from deferlearn.objective.scaling import mu_from_alpha

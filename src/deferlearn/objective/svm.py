@@ -11,11 +11,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from deferlearn._digest import digest
-from deferlearn._threads import one_blas_thread
-from deferlearn.kernels import Array, Index, LinearGram, kernel_function, make_gram
+from deferlearn._utils.digest import digest
+from deferlearn._utils.threads import one_blas_thread
+from deferlearn.kernels.doubledouble import weighted_row_sum
+from deferlearn.kernels.gram import Array, Index, LinearGram, kernel_function, make_gram
 from deferlearn.objective import solver
-from deferlearn.objective.doubledouble import weighted_row_sum
 from deferlearn.objective.evaluation import exact_gains, leaves_nothing, optimal
 from deferlearn.objective.screening import Screening, check_score
 from deferlearn.objective.solver import Counters

@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from joblib import cpu_count
 from numpy.typing import ArrayLike, NDArray
 
-from deferlearn._checks import plain
-from deferlearn.kernels import Array, Index
+from deferlearn._utils.checks import plain
+from deferlearn.kernels.gram import Array, Index
 
 # Entries of X whose squares and products stay well inside the range of floats.
 SMALLEST, LARGEST = 1e-140, 1e140

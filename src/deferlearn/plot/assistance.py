@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from deferlearn.assistance import AssistanceReport
+from deferlearn.evaluation import AssistanceReport
 from deferlearn.plot._frame import add_legend, axes_or_new, style
 from deferlearn.plot.curves import ALONE, BAND, COLOURS
 
@@ -55,7 +55,7 @@ class AssistanceDisplay:
     >>> matplotlib.use("agg")
     >>> import numpy as np
     >>> from deferlearn import assistance_report
-    >>> from deferlearn.baselines import UncertaintyTriage
+    >>> from deferlearn.teams import UncertaintyTriage
     >>> from deferlearn.datasets import make_linear
     >>> from deferlearn.plot.assistance import AssistanceDisplay
     >>> X, y = make_linear(150, random_state=1)

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deferlearn.curves import CONFIDENCE, PAPER_BUDGETS, AutomationCurve, automation_curve
+from deferlearn.evaluation.curves import (
+    CONFIDENCE,
+    PAPER_BUDGETS,
+    AutomationCurve,
+    automation_curve,
+)
 from deferlearn.plot._frame import add_legend, axes_or_new, require_matplotlib, style
 
 if TYPE_CHECKING:
@@ -36,7 +41,7 @@ class AutomationCurveDisplay:
     """One line a team: its metric against the share of cases that humans may take, with bands.
 
     Make it with `from_estimator`, which measures and draws, or with `from_curve` if
-    `deferlearn.curves.automation_curve` has measured already.
+    `deferlearn.evaluation.curves.automation_curve` has measured already.
 
     Parameters
     ----------
@@ -64,7 +69,7 @@ class AutomationCurveDisplay:
 
     See Also
     --------
-    deferlearn.curves.automation_curve : The measurement.
+    deferlearn.evaluation.curves.automation_curve : The measurement.
 
     Examples
     --------
@@ -140,7 +145,7 @@ class AutomationCurveDisplay:
         budgets: ArrayLike = PAPER_BUDGETS,
         cv: Any = None,
         metric: Any = "error",
-        top: bool = True,
+        batch: bool = True,
         groups: ArrayLike | None = None,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
@@ -161,11 +166,11 @@ class AutomationCurveDisplay:
         y : array-like of shape (n_samples,)
             True labels.
         human_labels, human_scores, human_loss : array-like
-            The human, as in `deferlearn.curves.automation_curve`; the first is always needed.
+            The human, as in `deferlearn.evaluation.curves.automation_curve`; the first is always needed.
         budgets : array-like of shape (n_budgets,), default=(0, 0.04, 0.08, 0.12, 0.16, 0.2)
             Fractions, or numbers of training samples if all of them are integers.
-        cv, top, groups, random_state, n_jobs, confidence
-            As in `deferlearn.curves.automation_curve`.
+        cv, batch, groups, random_state, n_jobs, confidence
+            As in `deferlearn.evaluation.curves.automation_curve`.
         metric : {"error", "f1", "sensitivity", "specificity", "cost"} or callable, default="error"
             What to measure.
         human, machine : float, default=None
@@ -192,7 +197,7 @@ class AutomationCurveDisplay:
             budgets=budgets,
             cv=cv,
             metrics={name: metric},
-            top=top,
+            batch=batch,
             groups=groups,
             random_state=random_state,
             n_jobs=n_jobs,
@@ -211,7 +216,7 @@ class AutomationCurveDisplay:
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> AutomationCurveDisplay:
-        """Draw what `deferlearn.curves.automation_curve` measured.
+        """Draw what `deferlearn.evaluation.curves.automation_curve` measured.
 
         Parameters
         ----------
@@ -236,7 +241,7 @@ class AutomationCurveDisplay:
         >>> import matplotlib
         >>> matplotlib.use("agg")
         >>> import numpy as np
-        >>> from deferlearn.curves import AutomationCurve
+        >>> from deferlearn.evaluation.curves import AutomationCurve
         >>> from deferlearn.plot import AutomationCurveDisplay
         >>> errors = np.array([[0.30, 0.20], [0.34, 0.18]])  # two splits, two budgets
         >>> shares = np.array([[0.0, 0.2], [0.0, 0.2]])

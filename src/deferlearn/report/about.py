@@ -10,8 +10,8 @@ from typing import Any
 import deferlearn
 from deferlearn.report import refits
 from deferlearn.report.decisions import Decisions, share_of
-from deferlearn.svc import AssistedSVC
-from deferlearn.tabular.team import TabularTeam
+from deferlearn.tables.team import TabularTeam
+from deferlearn.teams.assisted_svc import AssistedSVC
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow", "pandas", "skops")
 

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from deferlearn.baselines import UncertaintyTriage
-from deferlearn.curves import AutomationCurve
+from deferlearn.evaluation.curves import AutomationCurve
 from deferlearn.report import refits
 from deferlearn.report.cases import ReportCases
 from deferlearn.report.decisions import FOLDS, Decisions, held_out_decisions
-from deferlearn.tabular.team import TabularTeam
+from deferlearn.tables.team import TabularTeam
+from deferlearn.teams import UncertaintyTriage
 
 HELD_OUT, VERDICT, CURVES = "cases left out", "verdict", "curves"
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from deferlearn.assistance._input import MAX_SUBGROUPS
-from deferlearn.tabular.cases import Cases, select_cases
-from deferlearn.tabular.cells import label_text, with_points
-from deferlearn.tabular.errors import TableError
-from deferlearn.tabular.frames import as_table
-from deferlearn.tabular.team import TabularTeam
+from deferlearn.evaluation.assistance.inputs import MAX_SUBGROUPS
+from deferlearn.tables.cases import Cases, select_cases
+from deferlearn.tables.cells import label_text, with_points
+from deferlearn.tables.errors import TableError
+from deferlearn.tables.frames import as_table
+from deferlearn.tables.team import TabularTeam
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class ReportCases:
     Examples
     --------
     >>> from deferlearn.report import ReportCases
-    >>> from deferlearn.tabular import select_cases
+    >>> from deferlearn.tables import select_cases
     >>> table = {"age": [61, 48], "truth": ["ill", "well"], "doctor": ["ill", "ill"]}
     >>> chosen = ReportCases(select_cases(table, "truth", humans=["doctor"]), ["first", "second"])
     >>> len(chosen), chosen.cases.classes
@@ -69,7 +69,7 @@ def select_report_cases(
     table : DataFrame, dict of columns or pyarrow.Table
         One row a case, with the model's columns.
     model : TabularTeam
-        From `deferlearn.tabular.fit_table`.
+        From `deferlearn.tables.fit_table`.
     label : str or None, default=None
         Column of the truth; None is the model's.
     humans : sequence of str, default=()
@@ -91,7 +91,7 @@ def select_report_cases(
     --------
     >>> import numpy as np
     >>> from deferlearn.report import select_report_cases
-    >>> from deferlearn.tabular import fit_table, select_cases
+    >>> from deferlearn.tables import fit_table, select_cases
     >>> size = np.random.default_rng(0).normal(size=40)
     >>> table = {"size": size, "truth": np.where(size > 0, "ill", "well")}
     >>> table["doctor"] = np.where(size > 0.2, "ill", "well")

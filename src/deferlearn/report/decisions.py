@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from scipy import stats
 from sklearn.base import clone
 
-from deferlearn._refits import folds_of
-from deferlearn.tabular.cases import Cases
+from deferlearn.tables.cases import Cases
+from deferlearn.teams.refits import folds_of
 
 Bools = NDArray[np.bool_]
 Labels = NDArray[Any]
@@ -120,7 +120,7 @@ def share_of(count: int, n: int) -> dict[str, float]:
 
 
 def stored_decisions(routed: Any, cases: Cases) -> Decisions:
-    """What the stored model decides, one case at a time; `routed` is from `deferlearn.tabular.Router`."""
+    """What the stored model decides, one case at a time; `routed` is from `deferlearn.tables.Router`."""
     machine = np.array(routed["machine_answer"].to_pylist())
     human, read = cases.human_answers(machine)
     return Decisions(cases.truth, machine, human, np.array(routed["deferred"].to_pylist()), read)

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestRegressor
 
-from deferlearn._digest import digest
-from deferlearn.advantage import FOREST, AdvantageTriage
-from deferlearn.tabular.team import TabularTeam
+from deferlearn._utils.digest import digest
+from deferlearn.tables.team import TabularTeam
+from deferlearn.teams.advantage import FOREST, AdvantageTriage
 
 # A team has two forests for each of five folds and two for all cases. Budgets of one split are tried one
 # after the other, so that two teams' worth is more than enough.

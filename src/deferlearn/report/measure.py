@@ -15,9 +15,9 @@ from deferlearn.report.cases import ReportCases
 from deferlearn.report.decisions import stored_decisions
 from deferlearn.report.rows import case_rows
 from deferlearn.report.where import where_errors
-from deferlearn.tabular.errors import TableError
-from deferlearn.tabular.routing import Router
-from deferlearn.tabular.team import TabularTeam
+from deferlearn.tables.errors import TableError
+from deferlearn.tables.routing import Router
+from deferlearn.tables.team import TabularTeam
 
 # Of the dict; raised when its keys change their meaning.
 FORMAT = 1
@@ -45,7 +45,7 @@ class CaseReport:
     --------
     >>> import numpy as np
     >>> from deferlearn.report import case_report, select_report_cases
-    >>> from deferlearn.tabular import fit_table, select_cases
+    >>> from deferlearn.tables import fit_table, select_cases
     >>> rng = np.random.default_rng(0)
     >>> size = rng.normal(size=60)
     >>> table = {"size": size, "truth": np.where(size + rng.normal(size=60) > 0, "ill", "well")}
@@ -106,7 +106,7 @@ def case_report(
     Parameters
     ----------
     model : TabularTeam
-        From `deferlearn.tabular.fit_table`.
+        From `deferlearn.tables.fit_table`.
     chosen : ReportCases
         From `select_report_cases`.
     seen : bool, default=False
@@ -137,7 +137,7 @@ def case_report(
     --------
     >>> import numpy as np
     >>> from deferlearn.report import case_report, select_report_cases
-    >>> from deferlearn.tabular import fit_table, select_cases
+    >>> from deferlearn.tables import fit_table, select_cases
     >>> rng = np.random.default_rng(0)
     >>> size = rng.normal(size=60)
     >>> table = {"size": size, "truth": np.where(size + rng.normal(size=60) > 0, "ill", "well")}

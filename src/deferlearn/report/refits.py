@@ -10,18 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from deferlearn._parameters import share_of
-from deferlearn._refits import budget_name, folds_of
-from deferlearn.assistance import AssistanceReport, assistance_report
-from deferlearn.assistance._trial import FOLDS, REPEATS
-from deferlearn.baselines import UncertaintyTriage
-from deferlearn.curves import AutomationCurve, automation_curve
+from deferlearn.evaluation import AssistanceReport, assistance_report
+from deferlearn.evaluation.assistance.trial import FOLDS, REPEATS
+from deferlearn.evaluation.curves import AutomationCurve, automation_curve
 from deferlearn.report.cases import ReportCases
 from deferlearn.report.forests import with_memory
-from deferlearn.svc import AssistedSVC
-from deferlearn.tabular.cases import Cases
-from deferlearn.tabular.columns import CATEGORY, NUMBER
-from deferlearn.tabular.team import TabularTeam
+from deferlearn.tables.cases import Cases
+from deferlearn.tables.columns import CATEGORY, NUMBER
+from deferlearn.tables.team import TabularTeam
+from deferlearn.teams import UncertaintyTriage
+from deferlearn.teams.assisted_svc import AssistedSVC
+from deferlearn.teams.parameters import share_of
+from deferlearn.teams.refits import budget_name, folds_of
 
 BUDGETS, QUICK_BUDGETS = (0.05, 0.1, 0.2, 0.3), (0.1, 0.2)
 CURVE_FOLDS, QUICK_CURVE_FOLDS = 5, 3
@@ -227,7 +227,7 @@ def curves(
         budgets=[0.0, *plan.budgets],
         cv=[split for split in splits if len(split[1])],
         metrics="error",
-        top=False,
+        batch=False,
         groups=cases.groups,
         n_jobs=n_jobs,
     )

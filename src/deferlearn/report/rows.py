@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from deferlearn.report.cases import ReportCases
 from deferlearn.report.decisions import Decisions
-from deferlearn.tabular.cells import raw_text
+from deferlearn.tables.cells import raw_text
 
 # A page with more of them is slow on a phone, and nobody reads them all.
 MAX_ROWS = 2000
@@ -42,7 +42,7 @@ def case_rows(
     chosen : ReportCases
         The cases.
     routed : pyarrow.Table
-        From `deferlearn.tabular.Router`.
+        From `deferlearn.tables.Router`.
     stored : Decisions
         What the stored model decides.
     card : dict

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deferlearn.report.decisions import WHO, Decisions
-from deferlearn.tabular.cases import Cases
-from deferlearn.tabular.cells import clean_text, numbers
+from deferlearn.tables.cases import Cases
+from deferlearn.tables.cells import clean_text, numbers
 
 # More columns, and more values of one, than that nobody reads.
 MAX_COLUMNS = 12

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from deferlearn._digest import digest
+from deferlearn._utils.digest import digest
 from deferlearn.selection.result import Iteration
 from deferlearn.selection.states import Array, States
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deferlearn._checks import plain
-from deferlearn._threads import one_blas_thread
+from deferlearn._utils.checks import plain
+from deferlearn._utils.threads import one_blas_thread
 from deferlearn.objective.validation import as_reals
 from deferlearn.selection.checkpoint import (
     CheckpointFile,

@@ -12,9 +12,9 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from deferlearn._checks import plain
-from deferlearn._jobs import call_each
-from deferlearn._threads import one_blas_thread
+from deferlearn._utils.checks import plain
+from deferlearn._utils.jobs import call_each
+from deferlearn._utils.threads import one_blas_thread
 from deferlearn.objective import SVMObjective
 from deferlearn.objective.validation import kernel_width
 from deferlearn.selection.greedy import (

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deferlearn._checks import plain
+from deferlearn._utils.checks import plain
 from deferlearn.selection.checkpoint import CheckpointFile, opened
 from deferlearn.selection.distorted import distorted_greedy
 from deferlearn.selection.greedy import check_budget, check_loss, check_open_unit

@@ -1,0 +1,1 @@
+"""`assistance_report` answers whether assistance pays on these data, and at which budget."""

@@ -1,0 +1,174 @@
+"""The report: numbers in tables, a verdict in words, a picture."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from deferlearn.evaluation.assistance.factors import Row
+from deferlearn.evaluation.assistance.layout import sections
+from deferlearn.evaluation.assistance.verdict import share
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from deferlearn.plot.assistance import AssistanceDisplay
+
+TABLES = ("teams", "steps", "factors", "subgroups")
+ANSWERS = {"yes": "yes", "no": "no", "unclear": "not clear from these data"}
+
+
+@dataclass(frozen=True)
+class AssistanceReport:
+    """Whether assistance pays, with everything that the answer rests on; made by `assistance_report`.
+
+    Attributes
+    ----------
+    pays : {"yes", "no", "unclear"}
+        "yes" if the team is shown to cost less than the machine alone at `budget`. "no" if a gain of
+        `min_gain` is ruled out at every budget tried.
+    budget : float or int
+        The budget that `pays` and the verdict speak of: `best_budget` if it pays, else the one with the
+        smallest cost.
+    best_budget : float or int
+        Beyond which more deferral is not shown to help; 0 if none is.
+    verdict : list of str
+        The answer in sentences.
+    measure : {"error", "cost"}
+        What the verdict compares; they are the same unless prices were given.
+    confidence : float
+        Level of the intervals.
+    teams : list of dict
+        The machine alone, the team at each budget and the human alone: `who`, `budget`, the share
+        `deferred` in the test parts, `error`, `sensitivity`, `specificity`, `cost`; `difference`, the
+        team's cost less the machine's; `versus_human`, the cost less that of the human alone; all of
+        these with `_low` and `_high`. `machine_error_on_deferred` and `human_error_on_deferred` are
+        errors on the cases handed over. `break_even_factor` is the factor of the human's errors there at
+        which team and machine cost the same: 0 if the team costs more even with humans who never
+        err, None if no factor does.
+    steps : list of dict
+        What each step to the next larger budget does to the cost: `from_budget`, `to_budget`, `difference`.
+    factors : list of dict
+        The team if humans err `factor` times as often on the cases that they take: `human_error` there,
+        `error`, `cost`, `difference`.
+    subgroups : list of dict
+        For each `subgroup` and `budget`: `n_cases`, `n_groups`, `n_positive`, `deferred`,
+        `machine_error`, `human_error`, `team_error`, and `difference`, the price of the team's errors
+        less that of the machine's.
+    subgroup_name : str or None
+        The column of the subgroups.
+    settings : dict
+        What was asked for, and counts: cases, groups, splits, readers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from deferlearn import assistance_report
+    >>> from deferlearn.teams import UncertaintyTriage
+    >>> from deferlearn.datasets import make_linear
+    >>> X, y = make_linear(150, random_state=1)
+    >>> expert = np.where(np.arange(150) % 10, y, -y)  # errs on every tenth case
+    >>> report = assistance_report(
+    ...     UncertaintyTriage(alpha=0.1, cv=None), X, y, expert, budgets=[0.2, 0.4], random_state=0
+    ... )
+    >>> report.pays, report.best_budget
+    ('yes', 0.4)
+    >>> sorted(report.to_dict())[:4]
+    ['best_budget', 'budget', 'confidence', 'factors']
+    """
+
+    pays: str
+    budget: float | int
+    best_budget: float | int
+    verdict: list[str]
+    measure: str
+    confidence: float
+    teams: list[Row]
+    steps: list[Row]
+    factors: list[Row]
+    subgroups: list[Row] = field(default_factory=list)
+    subgroup_name: str | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def headline(self) -> str:
+        """Question and answer in a line."""
+        at = f", at a budget of {share(self.budget)}" if self.pays == "yes" else ""
+        return f"Does assistance pay? {ANSWERS[self.pays].capitalize()}{at}."
+
+    def __str__(self) -> str:
+        said = "\n".join(f"- {sentence}" for sentence in self.verdict)
+        tables = "\n\n".join(section.text() for section in sections(self))
+        return f"{self.headline}\n\n{said}\n\n{tables}"
+
+    def __repr__(self) -> str:
+        return f"<AssistanceReport: {self.headline}>"
+
+    def _repr_html_(self) -> str:
+        said = "".join(f"<li>{escape(sentence)}</li>" for sentence in self.verdict)
+        tables = "".join(section.html() for section in sections(self))
+        return f"<div><h4>{escape(self.headline)}</h4><ul>{said}</ul>{tables}</div>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report in what JSON knows: numbers, words, lists and dicts; None where there is no number.
+
+        Returns
+        -------
+        report : dict
+            By the names of the attributes, and `headline`.
+        """
+        plain = {name: _plain(getattr(self, name)) for name in self.__dataclass_fields__}
+        return plain | {"headline": self.headline}
+
+    def to_frame(self, table: str = "teams") -> Any:
+        """One of the tables as a pandas DataFrame.
+
+        Parameters
+        ----------
+        table : {"teams", "steps", "factors", "subgroups"}, default="teams"
+            Which.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+        """
+        if table not in TABLES:
+            raise ValueError(f"there is no table {table!r}; use one of {TABLES}")
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("to_frame needs pandas: pip install pandas", name="pandas") from error
+        return pd.DataFrame(getattr(self, table))
+
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> AssistanceDisplay:
+        """Draw team, machine and human against the budget.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; None makes a new figure.
+        **kwargs
+            Passed on to `deferlearn.plot.assistance.AssistanceDisplay.plot`.
+
+        Returns
+        -------
+        display : AssistanceDisplay
+            Drawn.
+        """
+        from deferlearn.plot.assistance import AssistanceDisplay
+
+        return AssistanceDisplay.from_report(self, ax=ax, **kwargs)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return str(value)  # a label of another kind, such as a date

@@ -1,0 +1,100 @@
+"""From the losses of a case's answers to one loss a case, also where there are few or none."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deferlearn._utils.checks import plain
+from deferlearn.humans.answers import Bools, Floats, Signs
+
+# Pseudo-answers that "auto" uses for a class where nobody's answers tell how much cases differ.
+FALLBACK_STRENGTH = 1.0
+
+
+def check_shrinkage(shrinkage: Any) -> float | None:
+    """The strength as a number, or None for "auto"."""
+    if isinstance(shrinkage, str):
+        if shrinkage == "auto":
+            return None
+    elif not isinstance(shrinkage, bool) and np.isscalar(shrinkage) and np.isreal(shrinkage):
+        strength = float(shrinkage)  # type: ignore[arg-type]
+        if 0.0 <= strength < np.inf:
+            return strength
+    raise ValueError(
+        f"shrinkage must be a number >= 0 (0: none) or 'auto', got {plain(shrinkage)!r}"
+    )
+
+
+def average_answers(
+    losses: Floats, given: Bools, signs: Signs, classes: tuple[Any, Any], shrinkage: Any
+) -> Floats:
+    """One loss a case: the mean of its answers' losses, drawn towards the average of its class.
+
+    With m answers, their sum s, the class average a and the strength k it is ``(s + k a) / (m + k)``,
+    so a case that nobody read gets a, and k = 0 leaves the others alone. The class average is that of
+    the cases' own means: each case that was read counts once, however often.
+    """
+    strength = check_shrinkage(shrinkage)
+    counts = given.sum(axis=1)
+    sums = np.where(given, losses, 0.0).sum(axis=1)
+    unread = counts == 0
+    if len(counts) and unread.all():
+        raise ValueError("nobody read any case: all answers are missing")
+    means = sums / np.maximum(counts, 1)
+    result = means.copy()
+    for sign in (-1, 1):
+        members = signs == sign
+        read = members & ~unread
+        if not members.any():
+            continue
+        # A class that nobody read at all borrows the average of the other one.
+        average = means[read].mean() if read.any() else means[~unread].mean()
+        result[members & unread] = average
+        k = _estimate_strength(losses[read], given[read]) if strength is None else strength
+        if k == np.inf:
+            result[read] = average
+        elif k > 0:
+            result[read] = (sums[read] + k * average) / (counts[read] + k)
+    _warn_of_unread(unread, signs, classes)
+    return result
+
+
+def _estimate_strength(losses: Floats, given: Bools) -> float:
+    """Empirical Bayes: variance of the answers to one case over the variance between cases.
+
+    Unbiased moments of the one-way random effects model (Buhlmann and Straub's credibility). No
+    case with two answers, or a single case: not identifiable, `FALLBACK_STRENGTH`.
+    """
+    counts = given.sum(axis=1).astype(np.float64)
+    total = counts.sum()
+    if len(counts) < 2 or total == len(counts):
+        return FALLBACK_STRENGTH
+    sums = np.where(given, losses, 0.0).sum(axis=1)
+    means = sums / counts
+    within = np.where(given, (losses - means[:, None]) ** 2, 0.0).sum() / (total - len(counts))
+    spread = (counts * (means - sums.sum() / total) ** 2).sum()
+    between = (spread - (len(counts) - 1) * within) / (total - (counts**2).sum() / total)
+    if between > 0:
+        return float(within / between)
+    return np.inf if within > 0 else 0.0
+
+
+def _warn_of_unread(unread: NDArray[np.bool_], signs: Signs, classes: tuple[Any, Any]) -> None:
+    if not unread.any():
+        return
+    parts = []
+    for sign, label in zip((-1, 1), classes, strict=True):
+        members = signs == sign
+        if (unread & members).any():
+            whole = " (all of it: the average of the other class)" if unread[members].all() else ""
+            parts.append(f"{(unread & members).sum()} of class {plain(label)!r}{whole}")
+    warnings.warn(
+        f"{unread.sum()} of {len(unread)} cases were read by nobody and get the average loss of "
+        f"their class: {', '.join(parts)}",
+        UserWarning,
+        stacklevel=4,
+    )

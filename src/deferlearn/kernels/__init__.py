@@ -1,0 +1,1 @@
+"""Columns of the Gram matrix within a memory limit; sums in two doubles; sparse products."""

@@ -1,0 +1,188 @@
+"""Cells: which are missing, which are numbers, and which a spreadsheet would run."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deferlearn.tables.errors import CellError
+
+# In lower case. "none" is not among them: it is a word that a class or a category may be named by.
+MISSING = ("", "na", "n/a", "#n/a", "nan", "null", "<na>", "nat")
+
+NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
+# With a decimal comma. A point in such a cell would mean thousands or decimals, which nobody can tell.
+COMMA_NUMBER = r"[+-]?(\d+,?\d*|,\d+)([eE][+-]?\d+)?"
+
+# What spreadsheets take for the beginning of a formula, also in full width and after blanks; control
+# characters are there because some programs drop them and look at what comes next. Written so that
+# Python's and Arrow's regular expressions read it alike.
+FORMULA = "^([ \t\r\n\v\f\u00a0\ufeff]*[=+@＝＋－＠-]|[\t\r\n\0])"
+_FORMULA = re.compile(FORMULA)
+# With a point or a comma: numbers are harmless wherever they are opened.
+PLAIN = rf"^({NUMBER}|{COMMA_NUMBER})$"
+_PLAIN = re.compile(PLAIN, re.ASCII)
+
+
+def raw_text(column: Any) -> Any:
+    """Cells of an Arrow column as they would stand in a CSV file; null stays null."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if pa.types.is_string(column.type):
+        return column
+    try:
+        return pc.cast(column, pa.string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # bytes that are no text, lists, records
+        return pa.array([None if v is None else str(v) for v in column.to_pylist()], pa.string())
+
+
+def clean_text(column: Any) -> Any:
+    """Cells without the blanks around them; null where nothing is said."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    text = pc.utf8_trim_whitespace(raw_text(column))
+    # Most cells are longer than any word for "missing": only short ones are looked up.
+    short = pc.less_equal(pc.binary_length(text), max(map(len, MISSING)))
+    if pc.any(short).as_py():
+        missing = pc.is_in(pc.utf8_lower(text), pa.array(MISSING))
+        text = pc.if_else(missing, pa.scalar(None, pa.string()), text)
+    return text
+
+
+def label_text(column: Any) -> Any:
+    """Like `clean_text`, and what means the same is written the same: 1.0 as 1, True and TRUE as true.
+
+    Gaps make decimals of a column of whole numbers, and every program spells its booleans otherwise.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    text = pc.replace_substring_regex(clean_text(column), r"^([+-]?\d+)\.0+$", r"\1")
+    lower = pc.utf8_lower(text)
+    return pc.if_else(pc.is_in(lower, pa.array(["true", "false"])), lower, text)
+
+
+def is_number(text: Any) -> Any:
+    """Which cells of clean text are finite numbers; null stays null."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    shaped = pc.match_substring_regex(text, f"^{NUMBER}$")
+    values = pc.cast(pc.if_else(shaped, text, pa.scalar(None, pa.string())), pa.float64())
+    return pc.and_(shaped, pc.fill_null(pc.is_finite(values), False))  # 1e999 has the shape only
+
+
+def numbers(column: Any, name: str) -> NDArray[np.float64]:
+    """Numbers of a column, NaN where a cell is missing.
+
+    Raises
+    ------
+    CellError
+        If a cell holds something else.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = column.type
+    if pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind):
+        values = _as_floats(pc.cast(column, pa.float64(), safe=False))
+        _refuse(np.isinf(values), values, name)
+        return values
+    text = clean_text(column)
+    try:
+        values = _as_floats(pc.cast(text, pa.float64()))
+        words = np.asarray(pc.is_null(text)) != np.isnan(values)  # Arrow reads "-nan" as a number
+        wrong = words | np.isinf(values)
+    except pa.ArrowInvalid:
+        wrong = ~np.asarray(pc.fill_null(is_number(text), True))
+    _refuse(wrong, text, name)
+    return values
+
+
+def _as_floats(column: Any) -> NDArray[np.float64]:
+    import pyarrow as pa
+
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    return np.array(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _refuse(wrong: NDArray[np.bool_], cells: Any, name: str) -> None:
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        raise CellError(
+            name,
+            row,
+            str(cells[row]),
+            "is not a finite number: correct it, or leave the cell empty",
+        )
+
+
+def with_points(table: Any, names: list[str]) -> Any:
+    """The table with the decimal commas of some columns made points.
+
+    Raises
+    ------
+    CellError
+        If a number has a point: where decimals have commas, 1.234 can mean two things.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for name in names:
+        place = table.schema.get_field_index(name)
+        if not pa.types.is_string(table.schema.field(place).type):
+            continue
+        text = clean_text(table.column(place))
+        points = pc.and_(
+            pc.match_substring(text, "."), pc.match_substring_regex(text, f"^{NUMBER}$")
+        )
+        if pc.any(points).as_py():
+            row = pc.index(points, True).as_py()
+            raise CellError(
+                name,
+                row,
+                text[row].as_py(),
+                "has a point where decimals are said to have a comma: write it with a comma",
+            )
+        commas = pc.match_substring_regex(text, f"^{COMMA_NUMBER}$")
+        replaced = pc.if_else(commas, pc.replace_substring(text, ",", "."), text)
+        table = table.set_column(place, name, replaced)
+    return table
+
+
+def safe_cell(text: str) -> str:
+    """A cell that no spreadsheet runs as a formula: an apostrophe is put before what looks like one.
+
+    Numbers stay numbers, negative ones too.
+
+    Examples
+    --------
+    >>> from deferlearn.tables.cells import safe_cell
+    >>> [safe_cell(text) for text in ("=1+1", "-5", "-5 mg", "@home", "plain")]
+    ["'=1+1", '-5', "'-5 mg", "'@home", 'plain']
+    """
+    if _FORMULA.match(text) and not _PLAIN.fullmatch(text):
+        return "'" + text
+    return text
+
+
+def safe_text(column: Any) -> Any:
+    """Text of an Arrow column, each cell made safe; null stays null."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    text = raw_text(column)
+    formula = pc.match_substring_regex(text, FORMULA)
+    if not pc.any(formula).as_py():
+        return text
+    formula = pc.and_(formula, pc.invert(pc.match_substring_regex(text, PLAIN)))
+    quoted = pc.binary_join_element_wise(pa.scalar("'"), text, pa.scalar(""))
+    return pc.if_else(formula, quoted, text)

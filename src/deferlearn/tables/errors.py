@@ -1,0 +1,48 @@
+"""Mistakes in tables and files, told in one line that their owner can act on."""
+
+from __future__ import annotations
+
+
+class TableError(ValueError):
+    """A table, a file or a setting that cannot be used as it is; the message says why and what to do.
+
+    Examples
+    --------
+    >>> from deferlearn.tables import TableError
+    >>> raise TableError("cases.csv has no column 'diagnosis'")
+    Traceback (most recent call last):
+    deferlearn.tables.errors.TableError: cases.csv has no column 'diagnosis'
+    """
+
+
+class CellError(TableError):
+    """A cell that cannot be read as what its column should hold.
+
+    Parameters
+    ----------
+    column : str
+        Name of the column.
+    row : int
+        Position of the row, from 0.
+    value : str
+        What the cell holds.
+    problem : str
+        What is wrong with it, and what to do.
+
+    Examples
+    --------
+    >>> from deferlearn.tables.errors import CellError
+    >>> print(CellError("age", 3, "4,5", "is not a number").moved(100))
+    column 'age' holds '4,5' in row 104 (not counting the header), which is not a number
+    """
+
+    def __init__(self, column: str, row: int, value: str, problem: str) -> None:
+        super().__init__(
+            f"column {column!r} holds {value!r} in row {row + 1} (not counting the header), "
+            f"which {problem}"
+        )
+        self.column, self.row, self.value, self.problem = column, row, value, problem
+
+    def moved(self, rows: int) -> CellError:
+        """The same in a table of which this was a part that begins after so many rows."""
+        return CellError(self.column, self.row + rows, self.value, self.problem)

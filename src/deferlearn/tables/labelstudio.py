@@ -1,0 +1,261 @@
+"""Cases for humans as tasks of Label Studio, and their answers back from its export."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+from xml.sax.saxutils import quoteattr
+
+from deferlearn.tables.cells import raw_text
+from deferlearn.tables.errors import TableError
+
+# Names in the labelling setup and in the tasks; they must be the same in both.
+QUESTION, CASE = "answer", "case"
+
+
+class TaskWriter:
+    """Writes cases to a file that Label Studio imports: the data, and the machine's answer as a prediction.
+
+    The score of a prediction is how sure the machine is: the distance from its boundary in margins, at
+    most 1. Label Studio can show the least sure first.
+
+    Parameters
+    ----------
+    file : binary file
+        Where to.
+    identifier : str or None, default=None
+        Column that names the cases; without one they are named by the number of their row, from 1.
+    hidden : sequence of str, default=()
+        Columns that those who answer must not see: the truth, and what others have said.
+
+    Examples
+    --------
+    >>> import io, json
+    >>> import pyarrow as pa
+    >>> from deferlearn.tables.labelstudio import TaskWriter
+    >>> routed = {
+    ...     "machine_answer": ["ill"],
+    ...     "decision_value": [0.25],
+    ...     "deferral_score": [1.5],
+    ...     "audit": [False],
+    ...     "taken_by": ["human"],
+    ...     "reason": ["human: ..."],
+    ...     "model_version": ["m1"],
+    ... }
+    >>> file = io.BytesIO()
+    >>> writer = TaskWriter(file, identifier="id", hidden=["truth"])
+    >>> writer.write(pa.table({"id": ["c7"], "age": ["61"], "truth": ["well"]}), pa.table(routed))
+    >>> writer.close()
+    >>> (task,) = json.loads(file.getvalue())
+    >>> task["data"]["case"], task["predictions"][0]["score"]
+    ({'id': 'c7', 'age': '61'}, 0.25)
+    """
+
+    def __init__(
+        self, file: BinaryIO, identifier: str | None = None, hidden: Sequence[str] = ()
+    ) -> None:
+        self._file, self._identifier, self._hidden = file, identifier, set(hidden)
+        self._rows = 0
+        self.count = 0
+        file.write(b"[")
+
+    def write(self, chunk: Any, routed: Any) -> None:
+        """Add those of a chunk's cases that humans take.
+
+        Parameters
+        ----------
+        chunk : pyarrow.Table
+            The cases.
+        routed : pyarrow.Table
+            What was decided about them.
+        """
+        import pyarrow as pa
+
+        who_takes = routed["taken_by"].to_pylist()
+        taken = [row for row, who in enumerate(who_takes) if who == "human"]
+        rows = pa.array(taken, pa.int64())
+        cases, decided = chunk.take(rows), routed.take(rows).to_pylist()
+        shown = {
+            name: raw_text(cases.column(name)).to_pylist()
+            for name in cases.column_names
+            if name not in self._hidden
+        }
+        names = (
+            [str(self._rows + row + 1) for row in taken]
+            if self._identifier is None
+            else raw_text(cases.column(self._identifier)).to_pylist()
+        )
+        for place, (name, decision) in enumerate(zip(names, decided, strict=True)):
+            data = {column: cells[place] for column, cells in shown.items()}
+            task = _task(name, data, decision)
+            text = json.dumps(task, ensure_ascii=False, allow_nan=False)
+            self._file.write(b"," * (self.count > 0) + b"\n" + text.encode())
+            self.count += 1
+        self._rows += chunk.num_rows
+
+    def close(self) -> None:
+        """Write the end; the file itself stays open."""
+        self._file.write(b"\n]\n")
+
+
+def _task(name: str | None, data: dict[str, Any], decision: dict[str, Any]) -> dict[str, Any]:
+    result = {
+        "from_name": QUESTION,
+        "to_name": CASE,
+        "type": "choices",
+        "value": {"choices": [decision["machine_answer"]]},
+    }
+    prediction = {
+        "model_version": decision["model_version"],
+        "score": min(1.0, abs(decision["decision_value"])),
+        "result": [result],
+    }
+    return {
+        "data": {
+            "id": name,
+            CASE: data,
+            "deferral_score": decision["deferral_score"],
+            "audit": decision["audit"],
+            "reason": decision["reason"],
+        },
+        "predictions": [prediction],
+    }
+
+
+def labelling_setup(classes: Sequence[str]) -> str:
+    """The labelling interface that the tasks are made for, to be pasted into a Label Studio project.
+
+    Parameters
+    ----------
+    classes : sequence of str
+        The answers to choose from.
+
+    Returns
+    -------
+    xml : str
+
+    Examples
+    --------
+    >>> from deferlearn.tables.labelstudio import labelling_setup
+    >>> print(labelling_setup(["ill", "well"]))
+    <View>
+      <Table name="case" value="$case"/>
+      <Choices name="answer" toName="case" choice="single" required="true">
+        <Choice value="ill"/>
+        <Choice value="well"/>
+      </Choices>
+    </View>
+    <BLANKLINE>
+    """
+    choices = "".join(f"    <Choice value={quoteattr(label)}/>\n" for label in classes)
+    return (
+        f'<View>\n  <Table name="{CASE}" value="${CASE}"/>\n'
+        f'  <Choices name="{QUESTION}" toName="{CASE}" choice="single" required="true">\n'
+        f"{choices}  </Choices>\n</View>\n"
+    )
+
+
+def read_label_studio(
+    path: str | os.PathLike[str], *, case: str = "id", question: str = QUESTION
+) -> dict[str, list[str]]:
+    """Answers from Label Studio's export (the format JSON): one row an answer.
+
+    Annotations that were skipped, or have no choice, are left out. Of several by one reader on one case
+    the latest counts.
+
+    Parameters
+    ----------
+    path : path-like
+        The export.
+    case : str, default="id"
+        Entry of each task's data that names its case.
+    question : str, default="answer"
+        Name of the `Choices` in the labelling setup.
+
+    Returns
+    -------
+    answers : dict
+        The columns case, reader and answer, as `select_cases` takes them.
+    """
+    path = Path(path)
+    latest: dict[tuple[str, str], tuple[str, str]] = {}
+    for number, task in enumerate(_tasks(path), start=1):
+        data = task.get("data")
+        name = data.get(case) if isinstance(data, dict) else None
+        if name is None:
+            raise TableError(
+                f"{path}: task {number} has no data.{case}, which would name its case: was it made by "
+                "deferlearn apply --label-studio?"
+            )
+        for annotation in task["annotations"]:
+            answer = _choice(annotation, question, f"{path}: task {number}")
+            if answer is None:
+                continue
+            key = (str(name), _reader(annotation))
+            if not all(map(_is_text, (*key, answer))):
+                raise TableError(f"{path}: task {number} holds characters that are no text")
+            when = str(annotation.get("updated_at") or annotation.get("created_at") or "")
+            if key not in latest or when >= latest[key][0]:
+                latest[key] = (when, answer)
+    if not latest:
+        raise TableError(f"{path} holds no answers to the question {question!r}")
+    return {
+        "case": [name for name, _ in latest],
+        "reader": [reader for _, reader in latest],
+        "answer": [answer for _, answer in latest.values()],
+    }
+
+
+def _tasks(path: Path) -> list[dict[str, Any]]:
+    try:
+        content = json.loads(path.read_bytes())
+    except OSError as error:
+        raise TableError(f"cannot read {path}: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise TableError(f"{path} is no JSON file that can be read: {error}") from error
+    tasks = content if isinstance(content, list) else None
+    if tasks is None or not all(
+        isinstance(task, dict) and isinstance(task.get("annotations"), list) for task in tasks
+    ):
+        raise TableError(
+            f"{path} is no export of annotated tasks: choose the format JSON (not JSON-MIN, CSV or "
+            "another) in Label Studio"
+        )
+    return tasks
+
+
+def _choice(annotation: Any, question: str, where: str) -> str | None:
+    if not isinstance(annotation, dict) or annotation.get("was_cancelled"):
+        return None
+    results = annotation.get("result")
+    values = [
+        result.get("value")
+        for result in (results if isinstance(results, list) else ())
+        if isinstance(result, dict) and result.get("from_name") == question
+    ]
+    lists = [value.get("choices") for value in values if isinstance(value, dict)]
+    chosen = [str(choice) for choices in lists if isinstance(choices, list) for choice in choices]
+    if len(chosen) > 1:
+        raise TableError(
+            f"{where} has an answer with {len(chosen)} choices, {chosen!r}; one is needed"
+        )
+    return chosen[0] if chosen else None
+
+
+def _is_text(text: str) -> bool:
+    """Halves of characters, which JSON can write, can be stored nowhere."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _reader(annotation: dict[str, Any]) -> str:
+    who = annotation.get("completed_by")
+    if isinstance(who, dict):
+        who = who.get("email") or who.get("username") or who.get("id")
+    return "unknown" if who is None else str(who)

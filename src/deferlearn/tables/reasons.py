@@ -1,0 +1,130 @@
+"""Why a case goes where it goes, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deferlearn.teams.threshold import TIE
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class OneByOne:
+    """The rule of `defer`: a score above the threshold, whatever the other cases are.
+
+    Parameters
+    ----------
+    threshold : float
+        The model's.
+    percentiles : ndarray of shape (101,)
+        Of the training cases' scores: what a score of a new case is compared with.
+    """
+
+    threshold: float
+    percentiles: Array
+
+    def clauses(self, scores: Array, deferred: NDArray[np.bool_]) -> Iterable[str]:
+        """A clause for each case."""
+        if np.isinf(self.threshold):
+            who = "everybody" if self.threshold < 0 else "nobody"
+            return (f"the model defers {who}" for _ in scores)
+        below = np.maximum(np.searchsorted(self.percentiles, scores, side="left") - 1, 0)
+        where = np.where(deferred, "above", "not above").astype(object)
+        where[np.isclose(scores, self.threshold, rtol=TIE, atol=0)] = "by the toss of a coin at"
+        return (
+            f"deferral score {score:.4g} {place} the threshold {self.threshold:.4g}, higher than "
+            f"{percent}% of the training cases"
+            for score, place, percent in zip(
+                scores.tolist(), where.tolist(), below.tolist(), strict=True
+            )
+        )
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The rule of `defer_top`: the highest scores of this file, as many as the budget says.
+
+    Parameters
+    ----------
+    count : int
+        How many go to humans.
+    total : int
+        How many there are.
+    """
+
+    count: int
+    total: int
+
+    def clauses(
+        self, scores: Array, ranks: NDArray[np.int64], unwelcome: NDArray[np.bool_]
+    ) -> Iterable[str]:
+        """A clause for each case; some at the top may be better off without a human."""
+        ends = np.where(unwelcome, ", but here a human is not expected to do better", "").tolist()
+        return (
+            f"rank {rank} of {self.total} by deferral score ({score:.4g}), the first {self.count} go to "
+            f"humans{end}"
+            for score, rank, end in zip(scores.tolist(), ranks.tolist(), ends, strict=True)
+        )
+
+
+def sentences(
+    clauses: Iterable[str],
+    answers: NDArray[Any],
+    decision: Array,
+    deferred: NDArray[np.bool_],
+    audit: NDArray[np.bool_],
+    expected: tuple[Array, Array] | None = None,
+) -> list[str]:
+    """A sentence for each case: who takes it, by which rule, how sure the machine is.
+
+    Parameters
+    ----------
+    clauses : iterable of str
+        What the rule says.
+    answers : ndarray
+        The machine's answers.
+    decision : ndarray
+        Its decision values: the boundary is at 0, the margin at -1 and 1.
+    deferred, audit : ndarray of bool
+        Whether a human takes the case by the rule, or by the lot.
+    expected : pair of ndarray or None, default=None
+        How likely the machine and a human are expected to err, where the team has learned that.
+
+    Returns
+    -------
+    reasons : list of str
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from deferlearn.tables.reasons import Batch, sentences
+    >>> yes, no = np.array([True, False]), np.array([False, False])
+    >>> clauses = Batch(1, 2).clauses(np.array([0.3, -1.0]), np.array([1, 2]), no)
+    >>> for text in sentences(clauses, np.array(["ill", "well"]), np.array([0.2, -3.0]), yes, no):
+    ...     print(text)
+    human: rank 1 of 2 by deferral score (0.3), the first 1 go to humans; machine's answer 'ill' inside its
+    margin (decision value 0.2)
+    machine: rank 2 of 2 by deferral score (-1), the first 1 go to humans; machine's answer 'well' outside
+    its margin (decision value -3)
+    """
+    words = np.where(deferred, "human", np.where(audit, "human (random audit)", "machine")).tolist()
+    inside = np.where(np.abs(decision) < 1, "inside", "outside").tolist()
+    reasons = [
+        f"{who}: {clause}; machine's answer {answer!r} {where} its margin (decision value {value:.4g})"
+        for who, clause, answer, where, value in zip(
+            words, clauses, answers.tolist(), inside, decision.tolist(), strict=True
+        )
+    ]
+    if expected is None:
+        return reasons
+    machine, human = (errors.tolist() for errors in expected)
+    return [
+        f"{reason}; expected errors: machine {one:.2g}, human {other:.2g}"
+        for reason, one, other in zip(reasons, machine, human, strict=True)
+    ]

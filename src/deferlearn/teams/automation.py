@@ -1,0 +1,188 @@
+"""The two ends: the machine answers everything, or humans do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deferlearn.teams.baseline import Array, Baseline, Human, MachineBaseline
+from deferlearn.teams.held_out import Samples
+from deferlearn.teams.machine import Machine
+from deferlearn.teams.parameters import count_of
+from deferlearn.teams.threshold import Threshold
+
+Bools = NDArray[np.bool_]
+
+
+class FullAutomation(MachineBaseline):
+    """The machine answers every case: a plain support vector machine, fitted on all samples.
+
+    It is what `AssistedSVC` is at a budget of zero.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Regularisation, the paper's lambda. With n samples, the C of `sklearn.svm.SVC` is
+        ``1 / (2 * alpha * n)``.
+    kernel : {"linear", "poly", "rbf", "precomputed"} or callable, default="linear"
+        As in `AssistedSVC`.
+    degree, gamma, coef0 : float
+        Of the kernels "poly" and "rbf", as in `sklearn.svm.SVC`.
+    fit_intercept : bool, default=True
+        Whether the machine has an offset b.
+    margin : {"soft", "hard"}, default="soft"
+        "hard" is for the linear kernel and classes that can be separated.
+    class_weight : dict, "balanced" or None, default=None
+        The price of an error on each class.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The labels; the second is the positive class.
+    coef_, intercept_, dual_coef_, support_, support_vectors_ : ndarray
+        The machine, as in `AssistedSVC`.
+    deferral_threshold_ : float
+        inf: no score is above it.
+    deferral_rate_ : float
+        0.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X had names.
+
+    Examples
+    --------
+    >>> from deferlearn.teams import FullAutomation
+    >>> from deferlearn.datasets import make_linear
+    >>> X, y = make_linear(100, random_state=0)
+    >>> machine = FullAutomation(alpha=0.1).fit(X, y)
+    >>> int(machine.defer(X).sum())
+    0
+    >>> machine.score(X, y) == machine.score_assisted(X, y, human_labels=y)
+    True
+    """
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        kernel: Any = "linear",
+        degree: float = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        fit_intercept: bool = True,
+        margin: str = "soft",
+        class_weight: Any = None,
+    ) -> None:
+        self.alpha = alpha
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.fit_intercept = fit_intercept
+        self.margin = margin
+        self.class_weight = class_weight
+
+    def _fit_team(self, samples: Samples, machine: Machine, human: Human) -> None:
+        _set_rate(self, 0.0)
+
+    def _rank(self, X: Any) -> Array:
+        return np.zeros(X.shape[0])
+
+    def defer_top(self, X: Any, budget: float | int | None = None) -> Bools:
+        """Nobody, whatever the budget.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The batch.
+        budget : float, int or None, default=None
+            Checked, and not used.
+
+        Returns
+        -------
+        deferred : ndarray of bool of shape (n_samples,)
+        """
+        return _all_alike(self._check_new(X).shape[0], budget, False)
+
+
+class NoAutomation(Baseline):
+    """Humans answer every case.
+
+    There is no machine to learn. Its methods exist all the same and answer with the majority of y, as
+    a machine does to which no sample was left.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The labels; the second is the positive class.
+    deferral_threshold_ : float
+        -inf: every score is above it.
+    deferral_rate_ : float
+        1.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X had names.
+
+    Examples
+    --------
+    >>> from deferlearn.teams import NoAutomation
+    >>> humans = NoAutomation().fit([[0.0], [1.0], [2.0]], ["well", "sick", "sick"])
+    >>> humans.predict_assisted([[0.0], [1.0]], human_labels=["well", "well"])
+    array(['well', 'well'], dtype='<U4')
+    >>> humans.predict([[0.0]])
+    array(['sick'], dtype='<U4')
+    """
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # of its machine, which knows nothing
+        return tags
+
+    def _fits_sparse(self) -> bool:
+        return True
+
+    def _takes_sparse(self) -> bool:
+        return True
+
+    def _fit(self, X: Any, y: NDArray[Any], signs: Array, human: Human) -> None:
+        # The smaller label where there are equally many: as `AssistedSVC` with everybody deferred.
+        self._answer = 1.0 if signs.sum() > 0 else -1.0
+        _set_rate(self, 1.0)
+
+    def _decide(self, X: Any) -> Array:
+        return np.full(X.shape[0], self._answer)
+
+    def _rank(self, X: Any) -> Array:
+        return np.ones(X.shape[0])
+
+    def defer_top(self, X: Any, budget: float | int | None = None) -> Bools:
+        """Everybody, whatever the budget.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The batch.
+        budget : float, int or None, default=None
+            Checked, and not used.
+
+        Returns
+        -------
+        deferred : ndarray of bool of shape (n_samples,)
+        """
+        return _all_alike(self._check_new(X).shape[0], budget, True)
+
+
+def _set_rate(estimator: Any, rate: float) -> None:
+    """Defer all or none of the cases, by a threshold that every or no score exceeds."""
+    estimator._threshold = Threshold(np.inf if rate == 0.0 else -np.inf, 0.0, 0.0, 0)
+    estimator.deferral_threshold_ = estimator._threshold.value
+    estimator.deferral_rate_ = rate
+
+
+def _all_alike(n: int, budget: float | int | None, deferred: bool) -> Bools:
+    if budget is not None:
+        count_of(budget, n, "cases")
+    return np.full(n, deferred)

@@ -1,0 +1,90 @@
+"""The teams among which `AssistedSVCCV` chooses, from simple to elaborate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
+
+from deferlearn.teams import FullAutomation, PredictedErrorTriage, UncertaintyTriage
+from deferlearn.teams.advantage import AdvantageTriage
+from deferlearn.teams.assisted_svc import AssistedSVC
+from deferlearn.teams.machine import MachineSettings
+from deferlearn.teams.policy import DeferralPolicy, resolve_policy
+
+FOREST = RandomForestClassifier(n_estimators=50, min_samples_leaf=5)
+
+TEAMS: dict[str, Any] = {
+    # Nothing is deferred in training.
+    "uncertainty": UncertaintyTriage(),
+    "advantage": AdvantageTriage(),
+    "advantage_by_region": AdvantageTriage(human_error="forest"),
+    "advantage_forest": AdvantageTriage(machine_error="forest", human_error="forest"),
+    "predicted_error": PredictedErrorTriage(),
+    "automation": FullAutomation(),
+    # The paper's: the machine is trained without the samples that humans take.
+    "margin": AssistedSVC(policy="margin"),
+    "forest": AssistedSVC(policy=DeferralPolicy(FOREST, features="both")),
+    "mlp": AssistedSVC(policy="mlp"),
+}
+
+DEFAULT_POLICIES = (
+    "uncertainty",
+    "advantage",
+    "advantage_by_region",
+    "advantage_forest",
+    "margin",
+    "forest",
+    "automation",
+)
+
+
+# They can use the machines that are fitted once a fold and shared.
+SharedMachine = UncertaintyTriage | FullAutomation | AdvantageTriage
+
+
+def resolve_team(policy: Any) -> Any:
+    """The team, not fitted, that a name, a policy or a classifier stands for."""
+    if isinstance(policy, str):
+        if policy not in TEAMS:
+            raise ValueError(f"policies has {policy!r}, which is not known; use {list(TEAMS)}.")
+        return clone(TEAMS[policy])
+    if hasattr(policy, "predict_assisted") and not isinstance(policy, type):
+        if isinstance(policy, SharedMachine) and policy.margin != "soft":
+            raise ValueError(
+                f"policies has {policy!r}, but the machines to try have soft margins; leave out its "
+                f"margin={policy.margin!r}."
+            )
+        return clone(policy)
+    try:
+        resolve_policy(policy)
+    except ValueError as error:
+        raise ValueError(
+            f"policies has {policy!r}, which is no team, none of {list(TEAMS)}, and as a policy: {error}"
+        ) from None
+    return AssistedSVC(policy=policy)
+
+
+def equip(team: Any, settings: MachineSettings, common: dict[str, Any]) -> Any:
+    """The team with this machine, and of the common parameters with those that it has."""
+    machine = {
+        "alpha": settings.alpha,
+        "kernel": settings.kernel,
+        "degree": settings.degree,
+        "gamma": settings.gamma,
+        "coef0": settings.coef0,
+        "fit_intercept": settings.fit_intercept,
+    }
+    own = team.get_params(deep=False)
+    return clone(team).set_params(
+        **{name: value for name, value in {**machine, **common}.items() if name in own}
+    )
+
+
+def is_quick(team: Any) -> bool:
+    """Whether it can be tried for next to nothing once the machines of the folds are there."""
+    if isinstance(team, UncertaintyTriage | FullAutomation):
+        return True
+    simple = isinstance(team, AdvantageTriage)
+    return simple and (team.machine_error, team.human_error) == ("margin", "class")

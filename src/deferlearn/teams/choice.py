@@ -1,0 +1,79 @@
+"""Which candidate to take: the best, or a simpler one that cannot be told from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+# A mean gap this small, relative to the scores or to the gaps that cancel in it, is none: sums of the
+# same costs in another order differ as much.
+TIE = 1e-12
+
+
+def choose(
+    mean: Array,
+    policy: NDArray[np.int64],
+    gaps: Any,
+    n_standard_errors: float,
+    unassisted: NDArray[np.bool_] | None = None,
+) -> int:
+    """The candidate of the first policy whose best one nearly ties with the best of all.
+
+    If nobody does better than without assistance, that is taken: no human time for a tie.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (n_candidates,)
+        Mean scores, larger is better. Among equals of a policy the first wins.
+    policy : ndarray of shape (n_candidates,)
+        Place of each candidate's policy, the simplest first.
+    gaps : callable
+        Of two candidates: by how much the first is ahead of the second in each independent part of the
+        data (a case, a group of cases, or a fold), as an array whose mean is the gap of the scores.
+    n_standard_errors : float
+        How many standard errors of the mean gap are a near-tie.
+    unassisted : ndarray of bool of shape (n_candidates,), default=None
+        Which candidates never ask a human.
+
+    Returns
+    -------
+    index : int
+    """
+    everybody = np.arange(len(mean))
+    size = float(np.abs(mean).max())
+
+    def as_good(candidate: int, best: int) -> bool:
+        gap = np.asarray(gaps(best, candidate), dtype=np.float64)
+        return bool(gap.mean() <= TIE * max(size, float(np.abs(gap).mean())))
+
+    def first_best(among: NDArray[np.int64]) -> int:
+        best = int(among[np.argmax(mean[among])])
+        return next(int(k) for k in among if as_good(int(k), best))
+
+    best = first_best(everybody)
+    for k in [] if unassisted is None else everybody[unassisted]:
+        if as_good(int(k), best):
+            return int(k)
+    for place in np.unique(policy):
+        candidate = first_best(np.flatnonzero(policy == place))
+        if candidate == best:
+            return best
+        gap = np.asarray(gaps(best, candidate), dtype=np.float64)
+        error = gap.std(ddof=1) / np.sqrt(len(gap)) if len(gap) > 1 else 0.0
+        # Who is ahead in one case alone is ahead by exactly one standard error.
+        if gap.mean() <= n_standard_errors * error * (1.0 + TIE):
+            return candidate
+    return best
+
+
+def by_group(values: Array, groups: NDArray[Any] | None) -> Array:
+    """Sums over groups, scaled so that their mean is that of the values: groups are independent."""
+    if groups is None:
+        return values
+    _, place = np.unique(groups, return_inverse=True)
+    sums = np.bincount(place, weights=values)
+    return np.asarray(sums * (len(sums) / len(values)), dtype=np.float64)

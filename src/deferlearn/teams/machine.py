@@ -1,0 +1,168 @@
+"""The fitted machine ``w.phi(x) + b``: what prediction needs, and nothing else of the training data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deferlearn.kernels.gram import kernel_function
+from deferlearn.objective import SVMObjective
+from deferlearn.objective.scaling import mu_from_alpha
+from deferlearn.objective.validation import (
+    check_cache_size,
+    check_polynomial,
+    check_problem,
+    kernel_width,
+)
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+# Megabytes for kernels, where nobody says another number.
+CACHE_SIZE = 512.0
+
+
+@dataclass(frozen=True)
+class MachineSettings:
+    """The parameters of an SVM, with ``gamma`` as a number: all folds share the kernel of the whole."""
+
+    alpha: float
+    kernel: Any
+    degree: float
+    gamma: float
+    coef0: float
+    fit_intercept: bool
+    margin: str
+    cache_size: float = CACHE_SIZE
+
+    @property
+    def linear(self) -> bool:
+        """Whether there is a weight vector."""
+        return isinstance(self.kernel, str) and self.kernel == "linear"
+
+    @property
+    def precomputed(self) -> bool:
+        """Whether X holds kernel values with the training samples."""
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    def objective(
+        self, X: Any, y: Array, weights: Array, n_jobs: int | None = None
+    ) -> SVMObjective:
+        """The machine's objective on these samples, solved."""
+        return SVMObjective(
+            X,
+            y,
+            self.alpha,
+            kernel=self.kernel,
+            degree=self.degree,
+            gamma=self.gamma,
+            coef0=self.coef0,
+            fit_intercept=self.fit_intercept,
+            margin=self.margin,
+            weights=weights,
+            cache_size=self.cache_size,
+            n_jobs=n_jobs,
+        )
+
+
+def settings_of(estimator: Any, X: Any, signs: Array) -> MachineSettings:
+    """The machine's parameters of an estimator, checked."""
+    if not isinstance(estimator.fit_intercept, bool | np.bool_):
+        raise ValueError(f"fit_intercept={estimator.fit_intercept!r} must be True or False.")
+    if hasattr(estimator, "cache_size"):
+        check_cache_size(estimator.cache_size)
+    check_problem(X[:1], signs[:1], estimator.alpha, estimator.kernel, estimator.margin, None)
+    check_polynomial(estimator.degree, estimator.coef0)
+    return MachineSettings(
+        alpha=float(estimator.alpha),
+        kernel=estimator.kernel,
+        degree=estimator.degree,
+        gamma=kernel_width(estimator.gamma, X, estimator.kernel),
+        coef0=estimator.coef0,
+        fit_intercept=bool(estimator.fit_intercept),
+        margin=estimator.margin,
+        cache_size=getattr(estimator, "cache_size", CACHE_SIZE),
+    )
+
+
+@dataclass(eq=False)
+class Machine:
+    """``w.phi(x) + b`` by its support vectors.
+
+    Attributes
+    ----------
+    settings : MachineSettings
+        The kernel and its parameters.
+    support : ndarray of shape (n_support,)
+        Rows of the training data.
+    vectors : ndarray or sparse matrix of shape (n_support, n_features), or None
+        Those rows; None for a precomputed kernel.
+    dual_coef : ndarray of shape (n_support,)
+        ``w = sum_i dual_coef_i phi(vectors_i)``.
+    coef : ndarray of shape (n_features,) or None
+        w, for a linear kernel.
+    intercept : float
+        b.
+    """
+
+    settings: MachineSettings
+    support: Index
+    vectors: Any
+    dual_coef: Array
+    coef: Array | None
+    intercept: float
+
+    def decision_function(self, X: Any) -> Array:
+        """``w.phi(x) + b`` of validated rows; of kernel values with V if the kernel is precomputed."""
+        if self.coef is not None:
+            return np.asarray(X @ self.coef).ravel() + self.intercept
+        if len(self.support) == 0:
+            return np.full(X.shape[0], self.intercept)
+        s = self.settings
+        if s.precomputed:
+            K = X[:, self.support]
+        else:
+            K = kernel_function(s.kernel, s.degree, s.gamma, s.coef0)(X, self.vectors)
+            if not np.isfinite(K).all():
+                raise ValueError(f"kernel={s.kernel!r} gives values that are not finite here.")
+        return np.asarray(K @ self.dual_coef) + self.intercept
+
+
+def machine_of(
+    objective: SVMObjective, X: Any, y: Array, weights: Array, settings: MachineSettings
+) -> Machine:
+    """The machine in an objective's present state.
+
+    Where one class alone is left, the machine answers with it, whatever x is: with an offset that is
+    the optimum, and without one it is the only sense in which a machine can know a single class. Where
+    nothing is left, it answers with the majority of y (the smaller label if there is none).
+    """
+    kept = objective.kept
+    if len(np.unique(y[kept])) < 2:
+        votes = y[kept] if kept.any() else y
+        return _constant(1.0 if votes.sum() > 0 else -1.0, X, settings)
+    dual = objective.dual
+    support = np.flatnonzero(dual)
+    mu = mu_from_alpha(settings.alpha, float(weights[kept].sum()))
+    return Machine(
+        settings=settings,
+        support=support,
+        vectors=None if settings.precomputed else X[support],
+        dual_coef=dual[support] * y[support] / mu,
+        coef=objective.coef if settings.linear else None,
+        intercept=float(objective.intercept),
+    )
+
+
+def _constant(answer: float, X: Any, settings: MachineSettings) -> Machine:
+    return Machine(
+        settings=settings,
+        support=np.empty(0, dtype=np.int64),
+        vectors=None if settings.precomputed else X[:0],
+        dual_coef=np.empty(0),
+        coef=np.zeros(X.shape[1]) if settings.linear else None,
+        intercept=answer,
+    )

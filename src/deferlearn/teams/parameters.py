@@ -1,0 +1,127 @@
+"""Checks of the estimator's parameters, made in `fit`: each error names the parameter and the value."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils.class_weight import compute_class_weight
+
+from deferlearn._utils.checks import plain
+from deferlearn.objective.validation import is_number
+from deferlearn.selection.greedy import check_floor, check_open_unit, check_ratio, check_tol
+from deferlearn.teams.selector import SELECTIONS
+
+# Guards floor(budget * n) against 0.29 * 100 = 28.999999999999996.
+ROUNDING = 1e-9
+
+
+def count_of(budget: Any, n: int, what: str = "samples") -> int:
+    """How many of n a budget stands for: a fraction (float) or a number (int)."""
+    if isinstance(budget, bool | np.bool_) or not isinstance(budget, Real):
+        raise ValueError(
+            f"budget={plain(budget)!r} must be a fraction (float in [0, 1]) or a number of {what} (int)."
+        )
+    if isinstance(budget, Integral):
+        if not 0 <= int(budget) <= n:
+            raise ValueError(
+                f"budget={budget} is a number of {what} and must be between 0 and {n}, their number "
+                "here; for a fraction give a float."
+            )
+        return int(budget)
+    if not 0.0 <= float(budget) <= 1.0:
+        raise ValueError(
+            f"budget={plain(budget)!r} is a fraction of the {what} and must be in [0, 1]."
+        )
+    return int(np.floor(float(budget) * n + ROUNDING))
+
+
+def share_of(budget: Any, n: int) -> float:
+    """The share of n that a checked budget stands for."""
+    return int(budget) / n if isinstance(budget, Integral) else float(budget)
+
+
+def check_parameters(estimator: Any) -> None:
+    """Refuse parameters of the wrong type or range, whether or not this fit will use them.
+
+    The objective checks its own (alpha, kernel, degree, gamma, coef0, fit_intercept, margin);
+    `count_of` the budget.
+    """
+    e = estimator
+    if not isinstance(e.selection, str) or e.selection not in SELECTIONS:
+        raise ValueError(f"selection={e.selection!r} is not known; use one of {SELECTIONS}.")
+    if e.selection == "unconstrained" and (
+        isinstance(e.budget, Integral) or not isinstance(e.budget, Real) or e.budget != 1.0
+    ):
+        raise ValueError(
+            f"budget={plain(e.budget)!r}: selection='unconstrained' knows no budget, so it must be 1.0; "
+            "use 'distorted' or 'stochastic' to respect one."
+        )
+    if not (isinstance(e.submodularity_ratio, str) and e.submodularity_ratio == "sweep"):
+        if isinstance(e.submodularity_ratio, str):
+            raise ValueError(
+                f"submodularity_ratio={e.submodularity_ratio!r} must be 'sweep' or a number in (0, 1]."
+            )
+        check_ratio(e.submodularity_ratio)
+    check_open_unit("epsilon", e.epsilon)
+    check_open_unit("delta", e.delta)
+    check_tol(e.tol)
+    check_floor(e.min_kept_per_class)
+    check_cost(e.deferral_cost)
+    if e.human_bound is not None and (not is_number(e.human_bound) or e.human_bound <= 0):
+        raise ValueError(f"human_bound={plain(e.human_bound)!r} must be a positive number or None.")
+    check_folds(e.cv, e.n_jobs)
+    if not isinstance(e.verbose, Integral | np.bool_) or e.verbose < 0:
+        raise ValueError(f"verbose={plain(e.verbose)!r} must be a whole number, 0 for silence.")
+
+
+def is_whole(value: Any) -> bool:
+    """Whether it is a whole number; True and False are none."""
+    return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+
+
+def check_cost(deferral_cost: Any) -> None:
+    """Refuse what is no price."""
+    if not is_number(deferral_cost) or deferral_cost < 0:
+        raise ValueError(f"deferral_cost={plain(deferral_cost)!r} must be a number, 0 or larger.")
+
+
+def check_folds(cv: Any, n_jobs: Any) -> None:
+    """Refuse what is neither folds nor None, and numbers of jobs that are none."""
+    # An iterable of splits or a splitter; a string is iterable too, but holds no splits.
+    splitter = hasattr(cv, "split") or hasattr(cv, "__iter__")
+    folds = cv >= 2 if is_whole(cv) else splitter and not isinstance(cv, str | bool)
+    if cv is not None and not folds:
+        raise ValueError(
+            f"cv={plain(cv)!r} must be a number of folds (at least 2), a splitter such as KFold, or None: "
+            "then the threshold is taken from the training samples."
+        )
+    if n_jobs is not None and (not is_whole(n_jobs) or n_jobs == 0):
+        raise ValueError(f"n_jobs={plain(n_jobs)!r} must be a whole number other than 0, or None.")
+
+
+def prices_of(class_weight: Any, y: Any, signs: Any, classes: Any) -> Any:
+    """The price of an error on each sample; ``signs`` are y as -1 and +1."""
+    codes = (signs > 0).astype(np.int64)
+    if class_weight is None:
+        return np.ones(len(codes))
+    if not (isinstance(class_weight, dict) or class_weight == "balanced"):
+        raise ValueError(
+            f"class_weight={class_weight!r} must be None, 'balanced' or a dict of the classes' prices."
+        )
+    if isinstance(class_weight, dict):
+        unknown = [label for label in class_weight if label not in set(classes.tolist())]
+        if unknown:
+            raise ValueError(
+                f"class_weight has a price for {plain(unknown[0])!r}, which is none of the classes "
+                f"{classes.tolist()}."
+            )
+        for label, price in class_weight.items():
+            if not is_number(price) or price <= 0:
+                raise ValueError(
+                    f"class_weight of {plain(label)!r} must be a positive number, got "
+                    f"{plain(price)!r}."
+                )
+        return np.array([float(class_weight.get(c, 1.0)) for c in classes.tolist()])[codes]
+    return compute_class_weight("balanced", classes=classes, y=y)[codes]

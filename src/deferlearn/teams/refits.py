@@ -1,0 +1,191 @@
+"""Fit a team anew on each split, at each budget, and let it answer the test part with its human."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn import get_config
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
+from sklearn.utils.metaestimators import _safe_split
+from sklearn.utils.validation import has_fit_parameter
+
+from deferlearn._utils.jobs import call_each
+from deferlearn.metrics import find_member
+
+Index = NDArray[np.intp]
+Split = tuple[Index, Index]
+
+# By which of them `fit` is told of the human, if several are at hand.
+TOLD_BY = ("human_loss", "human_scores", "human_labels")
+
+
+@dataclass(frozen=True)
+class SplitData:
+    """All that splits are taken from.
+
+    Attributes
+    ----------
+    X, y : array-like
+        Cases and true labels.
+    human_labels : array-like
+        The answers that the team gives to deferred test cases.
+    told_by : str
+        Name of what `fit` is told of the human.
+    told : array-like
+        What it is told.
+    groups : array-like or None
+        Passed on to a `fit` that asks for them.
+    """
+
+    X: Any
+    y: Any
+    human_labels: Any
+    told_by: str
+    told: Any
+    groups: Any = None
+
+
+@dataclass(frozen=True)
+class TestPart:
+    """What a team did on the test part of one split.
+
+    Attributes
+    ----------
+    answers : ndarray of shape (n_test,)
+        The team's answers.
+    deferred : ndarray of bool of shape (n_test,)
+        The cases that the human took.
+    classes : ndarray or None
+        The classes of the fitted estimator, if it tells.
+    warned : tuple of (type, str)
+        What was warned of on the way.
+    """
+
+    __test__ = False  # pytest takes classes of this name for tests
+
+    answers: NDArray[Any]
+    deferred: NDArray[np.bool_]
+    classes: NDArray[Any] | None
+    warned: tuple[tuple[type[Warning], str], ...] = ()
+
+
+def refit(
+    estimator: Any,
+    data: SplitData,
+    splits: Sequence[Split],
+    budgets: Sequence[float | int],
+    batch: bool,
+    n_jobs: int | None,
+    stacklevel: int = 3,
+) -> list[list[TestPart]]:
+    """For each split a list with the test part at each budget; clones are fitted, never `estimator`.
+
+    What many fits warn of in the same words is said once, as from the caller's caller.
+    """
+    tasks = [(split, budget) for split in splits for budget in budgets]
+    parts = call_each(
+        _answer_split,
+        ((clone(estimator), data, split, budget, batch) for split, budget in tasks),
+        n_jobs,
+    )
+    for category, text in dict.fromkeys(warning for part in parts for warning in part.warned):
+        warnings.warn(text, category, stacklevel=stacklevel)
+    width = len(budgets)
+    return [parts[start : start + width] for start in range(0, len(parts), width)]
+
+
+def _answer_split(
+    estimator: Any, data: SplitData, split: Split, budget: float | int, batch: bool
+) -> TestPart:
+    with warnings.catch_warnings(record=True) as caught:
+        part = _fit_and_answer(estimator, data, split, budget, batch)
+    return replace(part, warned=tuple((w.category, str(w.message)) for w in caught))
+
+
+def _fit_and_answer(
+    estimator: Any, data: SplitData, split: Split, budget: float | int, batch: bool
+) -> TestPart:
+    train, test = split
+    name = budget_name(estimator)
+    if name is not None:
+        estimator.set_params(**{name: budget})
+    # A kernel matrix is cut by rows and columns, which scikit-learn knows how to do.
+    X_train, _ = _safe_split(estimator, data.X, None, train)
+    X_test, _ = _safe_split(estimator, data.X, None, test, train)
+    told = {_fit_name(estimator, data.told_by): _safe_indexing(data.told, train)}
+    if data.groups is not None and _asks_for_groups(estimator):
+        told[_fit_name(estimator, "groups")] = _safe_indexing(data.groups, train)
+    estimator.fit(X_train, _safe_indexing(data.y, train), **told)
+    member, cases = find_member(estimator, X_test)
+    answers = member.predict_assisted(cases, _safe_indexing(data.human_labels, test), batch=batch)
+    deferred = member.defer_top(cases) if batch else member.defer(cases)
+    classes = getattr(member, "classes_", None)
+    return TestPart(np.asarray(answers), np.asarray(deferred), classes)
+
+
+def budget_name(estimator: Any) -> str | None:
+    """Parameter that holds the budget: of the estimator itself, or of a step inside it."""
+    names = [n for n in estimator.get_params() if n == "budget" or n.endswith("__budget")]
+    if len(names) > 1 and "budget" not in names:
+        raise ValueError(f"which of the parameters {names} is the team's budget is unclear")
+    return "budget" if "budget" in names else (names[0] if names else None)
+
+
+def _fit_name(estimator: Any, name: str) -> str:
+    """Keyword by which `fit` takes what it is told: a pipeline without routing wants the step."""
+    if isinstance(estimator, Pipeline) and not get_config()["enable_metadata_routing"]:
+        return f"{estimator.steps[-1][0]}__{name}"
+    return name
+
+
+def _asks_for_groups(estimator: Any) -> bool:
+    """Whether the team's own `fit` has a parameter `groups`; routing has its own ways to ask."""
+    if isinstance(estimator, Pipeline):
+        routed = get_config()["enable_metadata_routing"]
+        return not routed and has_fit_parameter(estimator.steps[-1][1], "groups")
+    return bool(has_fit_parameter(estimator, "groups"))
+
+
+def check_budgets(budgets: ArrayLike) -> list[float | int]:
+    """Fractions, or numbers of samples if all are integers."""
+    array = np.asarray(budgets)
+    if array.ndim != 1 or not len(array) or array.dtype.kind not in "iuf":
+        raise ValueError(f"budgets must be a vector of numbers, got {budgets!r}")
+    whole = array.dtype.kind in "iu"
+    if not ((array >= 0) & (whole | (array <= 1))).all():
+        raise ValueError(
+            "budgets must be fractions between 0 and 1, or numbers of samples if all are integers, "
+            f"got {budgets!r}"
+        )
+    return list(array.tolist())
+
+
+def check_human(data: dict[str, Any]) -> str:
+    """Name of what `fit` is told; `data` has a key for each of `TOLD_BY`."""
+    if data["human_labels"] is None:
+        raise ValueError("human_labels is needed: the answers that the team gives on test cases")
+    if data["human_scores"] is not None and data["human_loss"] is not None:
+        raise ValueError("give at most one of human_scores and human_loss")
+    return next(name for name in TOLD_BY if data[name] is not None)
+
+
+def check_confidence(confidence: float) -> None:
+    """Refuse a level that is none."""
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must lie between 0 and 1, got {confidence!r}")
+
+
+def folds_of(cv: Any, y: ArrayLike, groups: ArrayLike | None, random_state: Any) -> Any:
+    """A splitter: an integer is that many shuffled folds, stratified and by groups if given."""
+    if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
+        folds = StratifiedKFold if groups is None else StratifiedGroupKFold
+        return folds(n_splits=int(cv), shuffle=True, random_state=random_state)
+    return check_cv(cv, y, classifier=True)

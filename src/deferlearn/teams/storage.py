@@ -1,0 +1,206 @@
+"""Store a fitted model in a file that can be opened without running what a stranger put into it."""
+
+from __future__ import annotations
+
+import os
+import warnings
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+from deferlearn._utils.atomic import write_atomically
+from deferlearn.teams.seal import check_seal, seal, versions
+
+# Beyond the types that skops itself takes for safe (scikit-learn's public estimators, numpy's arrays,
+# plain values): our own, what scikit-learn keeps inside fitted trees, forests and networks, and the
+# splitters that are given as folds. It is a list of names, so that what a file can make is known before
+# the file is seen.
+TRUSTED = (
+    "deferlearn.teams.machine.Machine",
+    "deferlearn.teams.machine.MachineSettings",
+    "deferlearn.teams.threshold.Threshold",
+    "deferlearn.teams.advantage.AdvantageModel",
+    "deferlearn.teams.advantage.AdvantageTriage",
+    "deferlearn.teams.automation.FullAutomation",
+    "deferlearn.teams.automation.NoAutomation",
+    "deferlearn.teams.predicted_error.PredictedErrorTriage",
+    "deferlearn.teams.uncertainty.UncertaintyTriage",
+    "deferlearn.bounds.certificate.Certificate",
+    "deferlearn.bounds.optimum.OptimumBound",
+    "deferlearn.bounds.ratio.RatioBound",
+    "deferlearn.bounds.ratio.SubmodularityBound",
+    "deferlearn.teams.assisted_svc_cv.AssistedSVCCV",
+    "deferlearn.teams.pipeline.AssistedPipeline",
+    "deferlearn.teams.policy.DeferralPolicy",
+    "deferlearn.teams.assisted_svc.AssistedSVC",
+    "deferlearn.tables.encoder.TableEncoder",
+    "deferlearn.tables.team.TabularTeam",
+    "numpy.dtype",
+    "numpy.number",
+    "scipy.sparse._csr.csr_array",
+    "scipy.sparse._csr.csr_matrix",
+    "sklearn._loss.link.Interval",
+    "sklearn._loss.link.LogitLink",
+    "sklearn._loss.loss.HalfBinomialLoss",
+    "sklearn.calibration._CalibratedClassifier",
+    "sklearn.calibration._SigmoidCalibration",
+    "sklearn.compose._column_transformer.make_column_selector",
+    "sklearn.ensemble._hist_gradient_boosting.binning._BinMapper",
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+    "sklearn.metrics._dist_metrics.EuclideanDistance64",
+    "sklearn.model_selection._split.GroupKFold",
+    "sklearn.model_selection._split.KFold",
+    "sklearn.model_selection._split.StratifiedGroupKFold",
+    "sklearn.model_selection._split.StratifiedKFold",
+    "sklearn.neighbors._kd_tree.KDTree",
+    "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
+    "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
+    "sklearn.tree._tree.Tree",
+)
+
+
+def save(
+    estimator: BaseEstimator, path: str | os.PathLike[str], *, trusted: Iterable[str] = ()
+) -> None:
+    """Write a model to a file, completely or not at all.
+
+    The file is a zip archive of arrays and a description (skops), not a pickle; with a checksum of its
+    content, and the versions of deferlearn and scikit-learn. A model that holds a type which `load`
+    would refuse is refused here already, by name.
+
+    Parameters
+    ----------
+    estimator : estimator
+        An `AssistedSVC`, a pipeline that ends in one, or another scikit-learn estimator.
+    path : path-like
+        The file; an existing one is replaced. Its folder must exist.
+    trusted : iterable of str, default=()
+        Names of further types, such as "mypackage.MyClassifier", that you will give to `load` too.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import deferlearn
+    >>> from deferlearn.datasets import make_linear
+    >>> X, y = make_linear(60, random_state=0)
+    >>> clf = deferlearn.AssistedSVC(cv=2, random_state=0).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     deferlearn.save(clf, Path(folder) / "team.skops")
+    ...     again = deferlearn.load(Path(folder) / "team.skops")
+    >>> bool((again.decision_function(X) == clf.decision_function(X)).all())
+    True
+    """
+    import skops.io
+
+    if not isinstance(estimator, BaseEstimator):
+        raise TypeError(f"save takes an estimator, got an object of type {_name_of(estimator)!r}.")
+    try:
+        content = skops.io.dumps(estimator, compression=zipfile.ZIP_DEFLATED)
+    except (TypeError, NotImplementedError, skops.io.exceptions.UnsupportedTypeException) as error:
+        raise TypeError(f"The model holds something that cannot be stored: {error}") from error
+    unknown = _unknown_types(content, _allowed(trusted))
+    if unknown:
+        raise TypeError(
+            f"The model holds {', '.join(repr(name) for name in unknown)}, which `load` does not trust. "
+            "Name it by trusted=[...], here and in `load`, if you know where it comes from."
+        )
+    write_atomically(path, seal(content))
+
+
+def load(path: str | os.PathLike[str], trusted: Iterable[str] = ()) -> Any:
+    """Read a model that `save` has written.
+
+    A file can only make objects of a fixed list of types; one that asks for others is refused before
+    anything is made. So is one that does not match its checksum, or has none: what others have written
+    with skops is read by ``skops.io.load``. A checksum finds accidents, not attackers: whoever changes a
+    file on purpose can write a new one.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    trusted : iterable of str, default=()
+        Names of further types to allow, if you know that the file comes from someone you trust.
+
+    Returns
+    -------
+    estimator
+        The model as it was saved.
+
+    Warns
+    -----
+    UserWarning
+        If another version (the first two numbers of it) of deferlearn or scikit-learn has saved it.
+    """
+    import skops.io
+
+    allowed = _allowed(trusted)
+    content, name = Path(path).read_bytes(), os.fspath(path)
+    written_by = check_seal(content, name)
+    # Whatever a strange description makes skops trip over, it is the file that is at fault.
+    fault = f"{name}, saved with {_listed(written_by)}, cannot be read: "
+    try:
+        unknown = _unknown_types(content, allowed)
+    except Exception as error:
+        raise ValueError(fault + repr(error)) from error
+    if unknown:
+        raise ValueError(
+            f"{name} is refused: it asks for {', '.join(map(repr, unknown))}, which is not a part of "
+            "deferlearn's models. Pass trusted=[...] with these names only if you know where the file "
+            "comes from."
+        )
+    _warn_of_versions(written_by, name)
+    try:
+        model = skops.io.loads(content, trusted=allowed)
+        if isinstance(model, BaseEstimator):
+            model.get_params(deep=True)  # trips over an object that came without its contents
+    except Exception as error:
+        raise ValueError(fault + repr(error)) from error
+    if not isinstance(model, BaseEstimator):
+        raise ValueError(f"{name} holds no estimator, but a {_name_of(model)!r}.")
+    return model
+
+
+def _warn_of_versions(written_by: dict[str, str], name: str) -> None:
+    here = versions()
+    if any(_series(written_by.get(package, "")) != _series(here[package]) for package in here):
+        warnings.warn(
+            f"{name} was saved with {_listed(written_by)}, and is read with {_listed(here)}: a model may "
+            "answer differently there. Fit and save it again, or install what it was saved with.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def _series(version: str) -> list[str]:
+    """The first two numbers: the third one changes for repairs only."""
+    return version.split(".")[:2]
+
+
+def _listed(packages: dict[str, str]) -> str:
+    return " and ".join(f"{package} {version}" for package, version in packages.items())
+
+
+def _allowed(trusted: Iterable[str]) -> list[str]:
+    if isinstance(trusted, str):
+        raise TypeError(f"trusted={trusted!r} must be a list of names, not one string.")
+    names = list(trusted)
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"trusted must hold names such as 'package.Type', got {name!r}.")
+    return [*TRUSTED, *names]
+
+
+def _unknown_types(content: bytes, allowed: list[str]) -> list[str]:
+    """Types in the file that are not on the list."""
+    import skops.io
+
+    return sorted(set(skops.io.get_untrusted_types(data=content)) - set(allowed))
+
+
+def _name_of(thing: Any) -> str:
+    return f"{type(thing).__module__}.{type(thing).__qualname__}"

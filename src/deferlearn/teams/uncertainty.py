@@ -1,0 +1,109 @@
+"""Triage by the machine's uncertainty."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from deferlearn.teams.baseline import Array
+from deferlearn.teams.triage import Triage
+
+
+class UncertaintyTriage(Triage):
+    r"""Humans take the cases of which the machine is least sure, whatever they are good at.
+
+    A support vector machine is fitted on all samples. Cases are ranked by the paper's uncertainty
+    :math:`1 / |w^T \phi(x) + b|`; the score is :math:`-|w^T \phi(x) + b|`, which has the same order.
+    What `fit` is told of the human is checked, and plays no role.
+
+    Parameters
+    ----------
+    budget : float or int, default=0.2
+        The most that may be deferred: a fraction in [0, 1], or a number of samples, which acts on new
+        data as the fraction that it was of the training samples.
+    alpha : float, default=1.0
+        Regularisation, the paper's lambda. With n samples, the C of `sklearn.svm.SVC` is
+        ``1 / (2 * alpha * n)``.
+    kernel : {"linear", "poly", "rbf", "precomputed"} or callable, default="linear"
+        As in `AssistedSVC`.
+    degree, gamma, coef0 : float
+        Of the kernels "poly" and "rbf", as in `sklearn.svm.SVC`.
+    fit_intercept : bool, default=True
+        Whether the machine has an offset b.
+    margin : {"soft", "hard"}, default="soft"
+        "hard" is for the linear kernel and classes that can be separated.
+    class_weight : dict, "balanced" or None, default=None
+        The price of an error on each class.
+    cv : int, splitter or None, default=5
+        Folds behind the threshold of `defer`: a machine is surer of samples that it has seen. None takes
+        the margins of the training samples.
+    n_jobs : int or None, default=None
+        How many folds to work on at a time.
+    random_state : int, RandomState or None, default=None
+        Of the folds and of the coin between equal scores.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The labels; the second is the positive class.
+    coef_, intercept_, dual_coef_, support_, support_vectors_ : ndarray
+        The machine, as in `AssistedSVC`.
+    deferral_threshold_ : float
+        `defer` defers above it.
+    deferral_rate_ : float
+        The budget as a fraction, which `defer` keeps to.
+    n_samples_fit_ : int
+        Number of training samples.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X had names.
+
+    References
+    ----------
+    M. Raghu, K. Blumer, G. Corrado, J. Kleinberg, Z. Obermeyer, S. Mullainathan: The Algorithmic
+    Automation Problem: Prediction, Triage, and Human Effort. arXiv:1903.12220, 2019.
+
+    Examples
+    --------
+    >>> from deferlearn.teams import UncertaintyTriage
+    >>> from deferlearn.datasets import make_linear
+    >>> X, y = make_linear(100, random_state=3)
+    >>> triage = UncertaintyTriage(budget=0.3, alpha=0.05, random_state=0).fit(X, y)
+    >>> asked = triage.defer_top(X)
+    >>> margin = abs(triage.decision_function(X))
+    >>> int(asked.sum()), bool(margin[asked].max() <= margin[~asked].min())
+    (30, True)
+    """
+
+    def __init__(
+        self,
+        budget: float | int = 0.2,
+        alpha: float = 1.0,
+        kernel: Any = "linear",
+        degree: float = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        fit_intercept: bool = True,
+        margin: str = "soft",
+        class_weight: Any = None,
+        cv: Any = 5,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.budget = budget
+        self.alpha = alpha
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.fit_intercept = fit_intercept
+        self.margin = margin
+        self.class_weight = class_weight
+        self.cv = cv
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _rank_by(self, ranker: Any, X: Any, margin: Array) -> Array:
+        return -np.abs(margin)

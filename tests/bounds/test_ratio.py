@@ -1,0 +1,74 @@
+"""The bounds on the submodularity ratio against the true ratio, by trying every set."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bounds.brute import KINDS, all_values, tiny, true_ratio
+from deferlearn.bounds import submodularity_bound
+from deferlearn.objective import SVMObjective
+from problems import FULL
+
+SEEDS = range(40 if FULL else 6)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_g_is_monotone_and_no_bound_exceeds_the_true_ratio(kind: str, weighted: bool) -> None:
+    proved = 0
+    for seed in SEEDS:
+        size = 6 + seed % 3
+        objective = tiny(seed, size, kind, weighted)
+        values = all_values(objective)
+        for k in range(size):
+            without = np.arange(2**size) & ~(1 << k)
+            assert (values >= values[without] - 1e-9 * max(1.0, values.max())).all()
+        for n in (0, 1, 2, size):
+            bound = submodularity_bound(objective, n)
+            truth = true_ratio(values, size, n) if bound.best > 0 else 0.0
+            for one in (bound.paper, *bound.stronger):
+                assert one.holds or one.value == 0.0
+                assert one.value <= truth + 1e-12, f"{kind} {seed} n={n}: {one} above {truth}"
+            proved += bound.best > 0
+    assert proved >= len(SEEDS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_best_bound_is_no_worse_than_the_papers(kind: str) -> None:
+    for seed in SEEDS:
+        objective = tiny(seed, 12, kind)
+        for n in range(4):
+            bound = submodularity_bound(objective, n)
+            assert bound.best >= bound.paper.value
+            if bound.paper.value > 0:
+                assert max(b.value for b in bound.stronger) > bound.paper.value
+
+
+def test_over_all_sets_the_ratio_of_an_svm_with_offset_can_be_zero() -> None:
+    """x+ = 0, 0, 0, 2 and x- = 0, -2: without the -2 every single positive gains nothing."""
+    X = np.array([0.0, 0.0, 0.0, 2.0, 0.0, -2.0])[:, None]
+    objective = SVMObjective(X, [1, 1, 1, 1, -1, -1], alpha=1.0)
+    without = objective.copy()
+    without.remove(5)
+    positives = np.arange(4)
+    assert np.abs(without.gains(positives)).max() < 1e-12
+    assert without.value > 1.0  # ... and all of them together gain everything
+    values = all_values(objective)
+    assert true_ratio(values, 6, 6) == pytest.approx(0.0, abs=1e-9)
+    for n in range(7):
+        bound = submodularity_bound(objective, n)
+        assert bound.best <= true_ratio(values, 6, n) + 1e-12
+    assert submodularity_bound(objective, 1).best == 0.0
+
+
+def test_equal_weights_have_the_bounds_of_unit_weights() -> None:
+    rng = np.random.default_rng(4)
+    y = np.repeat([1.0, -1.0], 10)
+    X = rng.normal(size=(20, 2)) + y[:, None]
+    one = submodularity_bound(SVMObjective(X, y, alpha=0.3), 3)
+    three = submodularity_bound(SVMObjective(X, y, alpha=0.3, weights=np.full(20, 3.0)), 3)
+    assert three.paper.value == pytest.approx(one.paper.value, rel=1e-6)
+    assert [b.value for b in three.stronger] == pytest.approx(
+        [b.value for b in one.stronger], rel=1e-6
+    )

@@ -1,0 +1,133 @@
+"""Intervals against the formulas they are named after, exact coverage, and what groups do to them."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from deferlearn.evaluation.intervals import joint_critical, mean_interval, single_critical
+
+
+def alone(n):
+    return np.arange(n)
+
+
+@pytest.mark.parametrize(
+    ("better", "worse", "n"), [(0, 0, 50), (7, 3, 100), (1, 0, 12), (20, 0, 20)]
+)
+def test_differences_have_the_interval_of_bonett_and_price(better, worse, n):
+    values = np.zeros(n)
+    values[:better] = -1
+    values[better : better + worse] = 1
+    found = mean_interval(values, alone(n), (-1.0, 1.0), critical=1.96)
+    # Their formula, in counts of discordant pairs.
+    p12, p21 = (worse + 1) / (n + 2), (better + 1) / (n + 2)
+    half = 1.96 * np.sqrt((p12 + p21 - (p12 - p21) ** 2) / (n + 2))
+    assert found.mean == (worse - better) / n
+    assert found.low == pytest.approx(max(-1.0, p12 - p21 - half))
+    assert found.high == pytest.approx(min(1.0, p12 - p21 + half))
+
+
+@pytest.mark.parametrize("n", [20, 60, 200])
+def test_shares_are_covered_by_exact_count(n):
+    """Every possible number of errors, weighted by its probability: no simulation."""
+    critical = single_critical(alone(n), 0.95)
+    intervals = [
+        mean_interval((np.arange(n) < k).astype(float), alone(n), (0.0, 1.0), critical)
+        for k in range(n + 1)
+    ]
+    for p in (0.01, 0.05, 0.2, 0.5):
+        weights = stats.binom.pmf(np.arange(n + 1), n, p)
+        held = np.array([i.low <= p <= i.high for i in intervals])
+        assert weights[held].sum() > 0.93
+
+
+def test_copies_of_cases_add_nothing():
+    values = np.random.default_rng(0).integers(-1, 2, size=40).astype(float)
+    once = mean_interval(values, alone(40), (-1.0, 1.0), 2.0)
+    copied = mean_interval(np.repeat(values, 3), np.repeat(alone(40), 3), (-1.0, 1.0), 2.0)
+    assert copied.low == pytest.approx(once.low)
+    assert copied.high == pytest.approx(once.high)
+    ignored = mean_interval(np.repeat(values, 3), alone(120), (-1.0, 1.0), 2.0)
+    assert ignored.high - ignored.low < 0.7 * (once.high - once.low)
+    # No spread at all: a group counts as one case, since nothing tells otherwise.
+    same = mean_interval(np.zeros(120), np.repeat(alone(40), 3), (0.0, 1.0), 2.0)
+    assert same == mean_interval(np.zeros(40), alone(40), (0.0, 1.0), 2.0)
+
+
+def test_widening_multiplies_the_variance():
+    values = np.array([0.0, 1.0] * 50)
+    plain = mean_interval(values, alone(100), (0.0, 1.0), 2.0)
+    wide = mean_interval(values, alone(100), (0.0, 1.0), 2.0, widening=2.25)
+    assert wide.high - wide.mean == pytest.approx(1.5 * (plain.high - plain.mean))
+
+
+def test_nobody_and_a_single_group():
+    empty = mean_interval(np.zeros(0), alone(0), (0.0, 1.0), 2.0)
+    assert np.isnan([empty.mean, empty.low, empty.high]).all()
+    group = np.zeros(5, dtype=int)
+    one = mean_interval(np.ones(5), group, (0.0, 1.0), single_critical(group, 0.95))
+    assert (one.mean, one.low, one.high) == (1.0, 0.0, 1.0)
+
+
+def test_joint_critical_values_at_their_ends():
+    n, rng = 4000, np.random.default_rng(1)
+    row = rng.standard_normal(n)
+    single = single_critical(alone(n), 0.95)
+    assert single == pytest.approx(stats.t.ppf(0.975, n - 1))
+    assert joint_critical(row[None], alone(n), 0.95) == single
+    # The same thing three times is one thing; up to the draws.
+    assert joint_critical(np.array([row, -row, 2 * row]), alone(n), 0.95) == pytest.approx(
+        single, abs=0.03
+    )
+    # Independent ones: the quantile is Sidak's.
+    sidak = stats.norm.ppf((1 + 0.95 ** (1 / 3)) / 2)
+    rows = rng.standard_normal((3, n))
+    assert joint_critical(rows, alone(n), 0.95) == pytest.approx(sidak, abs=0.03)
+    assert joint_critical(rows, alone(n), 0.95) == joint_critical(rows, alone(n), 0.95)
+
+
+def test_joint_intervals_hold_together():
+    """Of overlapping means of few groups: simulated, against the promised level."""
+    rng = np.random.default_rng(2)
+    held = 0
+    for _ in range(400):
+        base = rng.standard_normal(25)
+        rows = np.array([base + 0.7 * rng.standard_normal(25) for _ in range(4)])
+        critical = joint_critical(rows, alone(25), 0.9)
+        error = rows.std(axis=1, ddof=1) / 5
+        held += bool((np.abs(rows.mean(axis=1)) <= critical * error).all())
+    assert 0.86 < held / 400 < 0.94  # 0.9, up to 2.7 standard errors of 400 draws
+
+
+def test_intervals_of_grouped_cases_hold():
+    """Readers who are right or wrong about whole patients, who have one to six cases each."""
+    rng = np.random.default_rng(3)
+    held = {"known": 0, "ignored": 0}
+    for _ in range(400):
+        group = np.repeat(np.arange(40), rng.integers(1, 7, size=40))
+        rate = rng.choice([0.02, 0.6], p=[0.7, 0.3], size=40)[group]
+        values = (rng.uniform(size=len(group)) < rate).astype(float)
+        for name, codes in (("known", group), ("ignored", alone(len(group)))):
+            found = mean_interval(values, codes, (0.0, 1.0), single_critical(codes, 0.95))
+            held[name] += found.low <= 0.7 * 0.02 + 0.3 * 0.6 <= found.high
+    assert 0.91 < held["known"] / 400 < 0.99
+    assert held["ignored"] / 400 < 0.88
+
+
+@given(
+    st.lists(st.tuples(st.integers(-1, 1), st.integers(0, 6)), min_size=1, max_size=30),
+    st.floats(1.0, 3.0),
+)
+@settings(max_examples=80, deadline=None)
+def test_every_interval_holds_its_mean_and_stays_between_the_ends(cases, widening):
+    values = np.array([float(value) for value, _ in cases])
+    group = np.array([code for _, code in cases])
+    critical = single_critical(group, 0.95)
+    found = mean_interval(values, group, (-1.0, 1.0), critical, widening)
+    assert -1.0 <= found.low <= found.mean <= found.high <= 1.0
+    assert found.high - found.low > 0  # certainty is never claimed
+    rows = np.array([values, -values, values**2])
+    bonferroni = single_critical(group, 1 - 0.05 / 3)
+    assert critical <= joint_critical(rows, group, 0.95) <= max(1.05 * bonferroni, critical)

@@ -1,0 +1,122 @@
+"""Fitting on tables: budgets of every kind, and what a card tells."""
+
+import json
+
+import numpy as np
+import pytest
+
+import deferlearn
+from case_tables import make_cases
+from deferlearn.tables import Router, TableError, as_table, fit_table, select_cases
+from deferlearn.tables.evaluation import MAX_CASES, cross_validated_errors
+from deferlearn.teams import AssistedSVCCV
+
+
+@pytest.fixture(scope="module")
+def cases():
+    return select_cases(make_cases(), "diagnosis", humans=["reader_1"], identifier="id")
+
+
+@pytest.mark.filterwarnings("ignore:Humans take", "ignore:The policy cannot be learned")
+@pytest.mark.parametrize("budget", [0, 79, 1.0])
+def test_every_budget_gives_a_card_that_json_can_hold(cases, budget):
+    model = fit_table(cases, budget=budget, alpha=0.1, drop=["patient", "reader_2"])
+    errors = cross_validated_errors(model, cases)
+    told = json.loads(json.dumps({**model.card_, "errors": errors}, allow_nan=False))
+    assert told["budget"] == budget
+    assert 0 <= errors["team"]["error"] <= 1
+    if budget == 0:
+        assert errors["team"] == errors["machine"]
+        assert told["deferral_threshold"] is None
+    if budget == 1.0:
+        assert errors["team"] == errors["human"]
+
+
+def test_a_card_counts_what_it_was_given(cases):
+    card = fit_table(cases, alpha=0.1, seed=7, drop=["patient", "reader_2"]).card_
+    assert card["class_counts"] == {
+        label: int(np.sum(cases.truth == label)) for label in ("ill", "well")
+    }
+    assert card["human"]["read"] == 80
+    assert card["human"]["error"] == card["readers"][0]["error"]
+    assert (card["label"], card["identifier"], card["group"]) == ("diagnosis", "id", None)
+    assert card["seed"] == 7
+    assert len(card["score_percentiles"]) == 101
+    assert card["features"] == ["size", "dose", "age", "age is missing", "site=Oslo", "site=Rome"]
+
+
+def test_it_is_tuned_for_the_team_unless_alpha_is_given(cases, monkeypatch):
+    few = {"alphas": [0.01, 0.1], "policies": ["uncertainty", "advantage"]}
+    monkeypatch.setattr(
+        "deferlearn.tables.team.AssistedSVCCV", lambda **options: AssistedSVCCV(**few, **options)
+    )
+    model = fit_table(cases, drop=["patient", "reader_2"], seed=2)
+    assert model.card_["tuned"]
+    expected = AssistedSVCCV(budget=0.2, random_state=2, **few)
+    features = model.encoder.transform(cases.features)
+    expected.fit(features, cases.truth, human_labels=cases.answers)
+    assert model.team.best_params_ == expected.best_params_
+    assert model.card_["alpha"] == expected.best_params_["alpha"]
+    assert model.card_["policy"] == expected.best_params_["policy"]
+    np.testing.assert_array_equal(model.defer(cases.features), expected.defer(features))
+    assert not fit_table(cases, alpha=0.1, drop=["patient", "reader_2"]).card_["tuned"]
+
+
+# Those that defer in training are stored in other tests, with the certificate that takes seconds.
+@pytest.mark.parametrize("policy", ["uncertainty", "advantage", "advantage_by_region"])
+def test_whoever_wins_can_be_stored_and_routes_as_before(cases, policy, monkeypatch, tmp_path):
+    monkeypatch.setattr(
+        "deferlearn.tables.team.AssistedSVCCV",
+        lambda **options: AssistedSVCCV(alphas=[0.1], policies=[policy], **options),
+    )
+    model = fit_table(cases, drop=["patient", "reader_2"])
+    deferlearn.save(model, tmp_path / "m.skops")
+    again = deferlearn.load(tmp_path / "m.skops")
+    new = as_table(make_cases(50, seed=2))
+    chunks = [new.slice(0, 20), new.slice(20)]
+    for budget in (None, 0.4):
+        (one, two), other = (
+            [routed for _, routed in Router(m, budget=budget).route(lambda: chunks)]
+            for m in (model, again)
+        )
+        assert [one, two] == other
+        deferred = one["deferred"].to_pylist() + two["deferred"].to_pylist()
+        expected = model.defer(new) if budget is None else model.defer_top(new, budget)
+        assert deferred == expected.tolist()
+        told = ["expected errors: machine" in reason for reason in one["reason"].to_pylist()]
+        assert all(told) if policy != "uncertainty" else not any(told)
+    assert cross_validated_errors(model, cases)["team"]["cases"] == 80
+
+
+def test_reasons_tell_the_expected_errors_of_the_team(cases, monkeypatch):
+    monkeypatch.setattr(
+        "deferlearn.tables.team.AssistedSVCCV",
+        lambda **options: AssistedSVCCV(alphas=[0.1], policies=["advantage"], **options),
+    )
+    model = fit_table(cases, drop=["patient", "reader_2"])
+    ((_, routed),) = Router(model).route(lambda: [cases.features])
+    machine, human = model.chosen.expected_errors(model.encoder.transform(cases.features))
+    for reason, one, other in zip(routed["reason"].to_pylist(), machine, human, strict=True):
+        assert reason.endswith(f"; expected errors: machine {one:.2g}, human {other:.2g}")
+
+
+def test_many_cases_are_not_fitted_again_to_judge_them(cases, monkeypatch):
+    monkeypatch.setattr("deferlearn.tables.evaluation.MAX_CASES", 79)
+    assert MAX_CASES >= 79
+    assert cross_validated_errors(None, cases) is None
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"budget": 1.5}, "budget=1.5"),
+        ({"budget": -1}, "budget=-1"),
+        ({"budget": 81}, "budget=81"),
+        ({"alpha": 0.0}, "alpha=0.0"),
+        ({"alpha": np.nan}, "alpha=nan"),
+        ({"number": ["none"]}, "no column 'none'"),
+    ],
+)
+def test_settings_are_refused_before_the_fit(cases, options, says):
+    with pytest.raises(TableError, match=says):
+        fit_table(cases, **options)
