@@ -362,7 +362,7 @@ def test_any_small_table(rows, budget, whole, cv, alpha):
     clf = AdvantageTriage(budget, use_full_budget=whole, cv=cv, alpha=alpha, random_state=0)
     clf.fit(table[:, :2], y, human_labels=human)
     score = clf.deferral_score(table[:, :2])
-    batch, one_by_one = clf.defer_top(table[:, :2]), clf.defer(table[:, :2])
+    top, one_by_one = clf.defer_top(table[:, :2]), clf.defer(table[:, :2])
     assert np.isfinite(score).all()
     assert np.abs(score).max() <= 1 + 1e-5
     count = int(np.floor(budget * len(y) + 1e-9))

@@ -109,10 +109,10 @@ def apply(
 ) -> None:
     """Say of each new case what the machine answers, whether a human should take it, and why.
 
-    One case at a time by default: a human takes it if its score is above the model's threshold. With --batch
-    or --budget the file is a batch, and those that score highest go to humans; it is read twice. Files may
-    be larger than the memory. The result holds all columns of the file and nine more; cells that a
-    spreadsheet would run as a formula get an apostrophe. It is written whole or not at all.
+    One case at a time by default: a human takes it if its score is above the model's threshold. With
+    --batch or --budget the file is a batch, and those that score highest go to humans; it is read
+    twice. Files may be larger than the memory. The result holds all columns of the file and nine more;
+    cells that a spreadsheet would run as a formula get an apostrophe. It is written whole or not at all.
     """
     require_arrow(NAME)
     start = perf_counter()

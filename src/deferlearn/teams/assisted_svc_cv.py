@@ -23,8 +23,8 @@ from deferlearn.metrics import evaluate_team
 from deferlearn.metrics.evaluation import find_metric
 from deferlearn.objective import NumericalError
 from deferlearn.objective.validation import is_number
-from deferlearn.teams import FullAutomation
 from deferlearn.teams.advantage import answer_losses, costs_of
+from deferlearn.teams.automation import FullAutomation
 from deferlearn.teams.candidates import DEFAULT_POLICIES, equip, is_quick, resolve_team
 from deferlearn.teams.choice import by_group, choose
 from deferlearn.teams.folds import folds_of, splits_of

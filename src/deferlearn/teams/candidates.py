@@ -7,11 +7,13 @@ from typing import Any
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 
-from deferlearn.teams import FullAutomation, PredictedErrorTriage, UncertaintyTriage
 from deferlearn.teams.advantage import AdvantageTriage
 from deferlearn.teams.assisted_svc import AssistedSVC
+from deferlearn.teams.automation import FullAutomation
 from deferlearn.teams.machine import MachineSettings
 from deferlearn.teams.policy import DeferralPolicy, resolve_policy
+from deferlearn.teams.predicted_error import PredictedErrorTriage
+from deferlearn.teams.uncertainty import UncertaintyTriage
 
 FOREST = RandomForestClassifier(n_estimators=50, min_samples_leaf=5)
 

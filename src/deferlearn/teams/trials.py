@@ -13,7 +13,6 @@ from scipy.stats import rankdata
 from sklearn.base import clone
 
 from deferlearn._utils.jobs import call_each
-from deferlearn.teams import FullAutomation, PredictedErrorTriage, UncertaintyTriage
 from deferlearn.teams.advantage import (
     AdvantageModel,
     AdvantageTriage,
@@ -23,13 +22,16 @@ from deferlearn.teams.advantage import (
     models_of_folds,
 )
 from deferlearn.teams.assisted_svc import AssistedSVC
+from deferlearn.teams.automation import FullAutomation
 from deferlearn.teams.candidates import equip
 from deferlearn.teams.errors import scores_of
 from deferlearn.teams.held_out import Samples, rest_of
 from deferlearn.teams.machine import MachineSettings
 from deferlearn.teams.parameters import count_of
 from deferlearn.teams.policy import resolve_policy
+from deferlearn.teams.predicted_error import PredictedErrorTriage
 from deferlearn.teams.threshold import first_of
+from deferlearn.teams.uncertainty import UncertaintyTriage
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
