@@ -15,6 +15,7 @@ from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
 from sklearn.utils import _safe_indexing, check_consistent_length
 
 from deferlearn.metrics import evaluate_team, find_metric
+from deferlearn.teams.held_out import splitter_of
 from deferlearn.teams.refits import (
     SplitData,
     TestPart,
@@ -22,7 +23,6 @@ from deferlearn.teams.refits import (
     check_budgets,
     check_confidence,
     check_human,
-    folds_of,
     refit,
 )
 
@@ -251,7 +251,7 @@ def _splitter(cv: Any, y: ArrayLike, groups: ArrayLike | None, random_state: Any
     if cv is None:
         kind = StratifiedShuffleSplit if groups is None else GroupShuffleSplit
         return kind(n_splits=DEFAULT_SPLITS, test_size=TEST_SIZE, random_state=random_state)
-    return folds_of(cv, y, groups, random_state)
+    return splitter_of(cv, y, groups, random_state)
 
 
 def _interval(values: Floats, confidence: float) -> tuple[Floats, Floats]:

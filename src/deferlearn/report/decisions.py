@@ -13,7 +13,7 @@ from scipy import stats
 from sklearn.base import clone
 
 from deferlearn.tables.cases import Cases
-from deferlearn.teams.refits import folds_of
+from deferlearn.teams.held_out import splitter_of
 
 Bools = NDArray[np.bool_]
 Labels = NDArray[Any]
@@ -148,7 +148,7 @@ def held_out_decisions(
     """
     machine = cases.truth.copy()
     deferred = np.zeros(len(cases), dtype=bool)
-    splitter = folds_of(FOLDS, cases.truth, cases.groups, seed)
+    splitter = splitter_of(FOLDS, cases.truth, cases.groups, seed)
     for train, test in splitter.split(cases.truth, cases.truth, cases.groups):
         known, new = cases.part(train), cases.part(test)
         part = clone(team)

@@ -20,8 +20,9 @@ from deferlearn.tables.columns import CATEGORY, NUMBER
 from deferlearn.tables.team import TabularTeam
 from deferlearn.teams import UncertaintyTriage
 from deferlearn.teams.assisted_svc import AssistedSVC
+from deferlearn.teams.held_out import splitter_of
 from deferlearn.teams.parameters import share_of
-from deferlearn.teams.refits import budget_name, folds_of
+from deferlearn.teams.refits import budget_name
 
 BUDGETS, QUICK_BUDGETS = (0.05, 0.1, 0.2, 0.3), (0.1, 0.2)
 CURVE_FOLDS, QUICK_CURVE_FOLDS = 5, 3
@@ -213,7 +214,7 @@ def curves(
     Only cases that a human has read are tested: a deferred case needs an answer.
     """
     n_folds = QUICK_CURVE_FOLDS if plan.quick else CURVE_FOLDS
-    splitter = folds_of(n_folds, cases.truth, cases.groups, seed)
+    splitter = splitter_of(n_folds, cases.truth, cases.groups, seed)
     _, read = cases.human_answers(cases.truth)
     splits = [
         (train, test[read[test]])

@@ -17,7 +17,7 @@ from deferlearn._utils.jobs import call_each
 from deferlearn.humans.answers import as_array, fill_gaps
 from deferlearn.humans.human import losses_of
 from deferlearn.teams.baseline import Array, Human, solve
-from deferlearn.teams.held_out import Samples, fold_rows, rest_of
+from deferlearn.teams.crossfit import Samples, fold_rows, rest_of
 from deferlearn.teams.machine import Machine
 from deferlearn.teams.parameters import check_cost, count_of
 from deferlearn.teams.policy import seed_all

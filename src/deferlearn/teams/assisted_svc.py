@@ -16,7 +16,7 @@ from deferlearn.bounds.certificate import Certificate
 from deferlearn.humans.human import binary_labels, losses_of, warn_if_reordered
 from deferlearn.objective import SVMObjective
 from deferlearn.selection import SelectionResult
-from deferlearn.teams.held_out import Samples, fit_cross, fit_in_sample, fold_rows
+from deferlearn.teams.crossfit import Samples, fit_cross, fit_in_sample, fold_rows
 from deferlearn.teams.machine import Machine, machine_of, settings_of
 from deferlearn.teams.packing import pack, unpack
 from deferlearn.teams.parameters import check_parameters, count_of, prices_of, share_of

@@ -27,8 +27,8 @@ from deferlearn.teams.advantage import answer_losses, costs_of
 from deferlearn.teams.automation import FullAutomation
 from deferlearn.teams.candidates import DEFAULT_POLICIES, equip, is_quick, resolve_team
 from deferlearn.teams.choice import by_group, choose
+from deferlearn.teams.crossfit import Samples
 from deferlearn.teams.folds import folds_of, splits_of
-from deferlearn.teams.held_out import Samples
 from deferlearn.teams.machine import MachineSettings
 from deferlearn.teams.machines import (
     check_kernel,

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deferlearn.teams.baseline import Array, Baseline, Human, MachineBaseline
-from deferlearn.teams.held_out import Samples
+from deferlearn.teams.crossfit import Samples
 from deferlearn.teams.machine import Machine
 from deferlearn.teams.parameters import count_of
 from deferlearn.teams.threshold import Threshold

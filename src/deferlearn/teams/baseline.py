@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import validate_data
 
 from deferlearn.humans.human import binary_labels, losses_of, warn_if_reordered
-from deferlearn.teams.held_out import Samples
+from deferlearn.teams.crossfit import Samples
 from deferlearn.teams.machine import Machine, machine_of, settings_of
 from deferlearn.teams.parameters import prices_of
 from deferlearn.teams.team import MachineMixin, TeamMixin

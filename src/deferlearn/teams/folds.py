@@ -12,7 +12,7 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check
 
 from deferlearn._utils.checks import plain
 from deferlearn.humans.answers import find_missing
-from deferlearn.teams.held_out import check_partition, rest_of
+from deferlearn.teams.crossfit import check_partition, rest_of
 
 Index = NDArray[np.int64]
 

@@ -16,8 +16,8 @@ from sklearn.preprocessing import StandardScaler
 
 from deferlearn.humans.human import losses_of
 from deferlearn.teams.baseline import Array, Human
+from deferlearn.teams.crossfit import Samples
 from deferlearn.teams.errors import differs_from_human, disagrees_with_self, scores_of
-from deferlearn.teams.held_out import Samples
 from deferlearn.teams.policy import seed_all
 from deferlearn.teams.triage import Triage
 

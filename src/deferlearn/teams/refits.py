@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import _safe_split
@@ -181,11 +180,3 @@ def check_confidence(confidence: float) -> None:
     """Refuse a level that is none."""
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must lie between 0 and 1, got {confidence!r}")
-
-
-def folds_of(cv: Any, y: ArrayLike, groups: ArrayLike | None, random_state: Any) -> Any:
-    """A splitter: an integer is that many shuffled folds, stratified and by groups if given."""
-    if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
-        folds = StratifiedKFold if groups is None else StratifiedGroupKFold
-        return folds(n_splits=int(cv), shuffle=True, random_state=random_state)
-    return check_cv(cv, y, classifier=True)

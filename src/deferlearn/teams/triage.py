@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 
 from deferlearn._utils.jobs import call_each
 from deferlearn.teams.baseline import Array, Human, MachineBaseline, solve
-from deferlearn.teams.held_out import Samples, fold_rows, rest_of
+from deferlearn.teams.crossfit import Samples, fold_rows, rest_of
 from deferlearn.teams.machine import Machine
 from deferlearn.teams.parameters import check_folds, count_of, share_of
 from deferlearn.teams.threshold import ranks_among, threshold_at, threshold_from_folds

@@ -24,8 +24,8 @@ from deferlearn.teams.advantage import (
 from deferlearn.teams.assisted_svc import AssistedSVC
 from deferlearn.teams.automation import FullAutomation
 from deferlearn.teams.candidates import equip
+from deferlearn.teams.crossfit import Samples, rest_of
 from deferlearn.teams.errors import scores_of
-from deferlearn.teams.held_out import Samples, rest_of
 from deferlearn.teams.machine import MachineSettings
 from deferlearn.teams.parameters import count_of
 from deferlearn.teams.policy import resolve_policy

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from deferlearn.evaluation.intervals import Floats, Index
-from deferlearn.teams.refits import Split, SplitData, TestPart, budget_name, folds_of, refit
+from deferlearn.teams.held_out import splitter_of
+from deferlearn.teams.refits import Split, SplitData, TestPart, budget_name, refit
 
 Bools = NDArray[np.bool_]
 
@@ -133,9 +134,9 @@ def make_splits(
     if cv is None:
         rng = check_random_state(random_state)
         seeds = rng.randint(np.iinfo(np.int32).max, size=REPEATS)
-        splitters = [folds_of(FOLDS, y, groups, int(seed)) for seed in seeds]
+        splitters = [splitter_of(FOLDS, y, groups, int(seed)) for seed in seeds]
     else:
-        splitters = [folds_of(cv, y, groups, random_state)]
+        splitters = [splitter_of(cv, y, groups, random_state)]
     splits = [
         (np.asarray(train), np.asarray(test))
         for splitter in splitters
