@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import scipy.sparse as sp
 from joblib import cpu_count
 from numpy.typing import ArrayLike, NDArray
 
-from deferlearn._utils.checks import plain
+from deferlearn._utils.checks import is_number, plain
 from deferlearn.kernels.gram import Array, Index
 
 # Entries of X whose squares and products stay well inside the range of floats.
@@ -20,16 +19,6 @@ SMALLEST, LARGEST = 1e-140, 1e140
 MOST_UNEQUAL = 1e12
 
 KERNELS = ("linear", "poly", "rbf", "precomputed")
-
-
-def is_number(value: Any) -> bool:
-    """Whether it is a real number that a float can hold."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        return False
-    try:
-        return bool(np.isfinite(float(value)))
-    except OverflowError:
-        return False
 
 
 def as_reals(values: Any, name: str) -> Array:

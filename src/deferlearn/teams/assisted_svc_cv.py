@@ -15,14 +15,13 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from deferlearn._utils.checks import plain
+from deferlearn._utils.checks import is_number, is_whole, plain
 from deferlearn.humans import majority_labels
 from deferlearn.humans.answers import as_array, find_missing
 from deferlearn.humans.human import binary_labels, warn_if_reordered
 from deferlearn.metrics import evaluate_team
 from deferlearn.metrics.evaluation import find_metric
 from deferlearn.objective import NumericalError
-from deferlearn.objective.validation import is_number
 from deferlearn.teams.advantage import answer_losses, costs_of
 from deferlearn.teams.automation import FullAutomation
 from deferlearn.teams.candidates import DEFAULT_POLICIES, equip, is_quick, resolve_team
@@ -40,7 +39,6 @@ from deferlearn.teams.parameters import (
     check_cost,
     check_folds,
     count_of,
-    is_whole,
     prices_of,
     share_of,
 )

@@ -55,7 +55,7 @@ def held_out(
 
 
 def splitter_of(cv: Any, y: ArrayLike, groups: ArrayLike | None, random_state: Any) -> Any:
-    """The splitter that `cv` stands for; a number is that many shuffled, stratified folds of whole groups."""
+    """The splitter that `cv` stands for; a number means shuffled, stratified folds of whole groups."""
     if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
         kind = StratifiedKFold if groups is None else StratifiedGroupKFold
         return kind(n_splits=int(cv), shuffle=True, random_state=random_state)

@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deferlearn._utils.checks import plain
-from deferlearn.objective.validation import is_number
+from deferlearn._utils.checks import is_number, is_whole, plain
 from deferlearn.teams.machine import MachineSettings, settings_of
-from deferlearn.teams.parameters import is_whole
 
 Array = NDArray[np.float64]
 

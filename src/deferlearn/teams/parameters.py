@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
 
-from deferlearn._utils.checks import plain
-from deferlearn.objective.validation import is_number
+from deferlearn._utils.checks import is_number, is_whole, plain
 from deferlearn.selection.greedy import check_floor, check_open_unit, check_ratio, check_tol
 from deferlearn.teams.selector import SELECTIONS
 
@@ -74,11 +73,6 @@ def check_parameters(estimator: Any) -> None:
     check_folds(e.cv, e.n_jobs)
     if not isinstance(e.verbose, Integral | np.bool_) or e.verbose < 0:
         raise ValueError(f"verbose={plain(e.verbose)!r} must be a whole number, 0 for silence.")
-
-
-def is_whole(value: Any) -> bool:
-    """Whether it is a whole number; True and False are none."""
-    return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
 
 
 def check_cost(deferral_cost: Any) -> None:
