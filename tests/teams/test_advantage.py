@@ -90,7 +90,7 @@ def test_score_equals_isotonic_fits_and_class_rates_of_scikit_learn(human, error
     prices = np.where(Y > 0, options.get("class_weight", {}).get(1, 1.0), 1.0)
     margin = held_out_margins(X, Y, prices, alpha, SPLITS)
     machine_cost = prices * (np.where(margin > 0, 1, -1) != Y)
-    human_cost = prices * errors + options.get("deferral_cost", 0.0) / 2
+    human_cost = prices * errors + options.get("deferral_cost", 0.0)
     new = clf.decision_function(NEW)
     expected = isotonic_cost(margin, machine_cost, new)
     expected -= rate_by_answer(margin, human_cost, new) + hair(new, machine_cost, human_cost)
@@ -533,7 +533,7 @@ BAD = [
     ({"fit_intercept": None}, "fit_intercept=None must"),
     ({"class_weight": {1: -1.0}}, r"class_weight of 1 must be a positive number, got -1\.0"),
     ({"class_weight": "fair"}, "class_weight='fair'"),
-    ({"cv": None}, "cv=None: errors are learned from cases not fitted"),
+    ({"cv": None}, "cv=None: errors are learned from held-out samples"),
     ({"cv": 1}, "cv=1 must"),
     ({"cv": "five"}, "cv='five' must"),
     ({"cv": [(np.arange(40), np.arange(40, N))]}, "exactly once"),

@@ -8,11 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.model_selection import cross_validate
 from sklearn.svm import SVC
 
-from deferlearn import AssistedSVC
+from deferlearn import AssistedSVC, save
 from deferlearn.bounds import certificate
 from deferlearn.datasets import make_linear
 from deferlearn.humans import UniformHuman
@@ -23,6 +25,7 @@ from deferlearn.selection import (
     submodularity_sweep,
     unconstrained_distorted_greedy,
 )
+from deferlearn.teams import assisted_svc
 
 X, Y = make_linear(60, random_state=3)
 LOSS = UniformHuman(0.2).losses(Y, random_state=0)
@@ -176,7 +179,7 @@ def test_without_offset():
 
 def test_class_weight_prices_the_errors_of_both():
     weight = {-1: 1.0, 1: 3.0}
-    options = {"class_weight": weight, "deferral_cost": 0.5, "submodularity_ratio": 0.5}
+    options = {"class_weight": weight, "deferral_cost": 0.25, "submodularity_ratio": 0.5}
     clf = model(budget=9, alpha=0.5, **options).fit(X, Y, human_loss=LOSS)
     prices = np.where(Y == 1, 3.0, 1.0)
     np.testing.assert_allclose(clf.human_loss_, prices * LOSS + 0.5)
@@ -257,7 +260,7 @@ def test_fraction_that_floats_round_down():
     assert clf.selection_.n == 29
 
 
-def test_everybody_deferred_leaves_the_majority():
+def test_all_deferred_leaves_the_majority():
     y = np.where(np.arange(60) < 25, "rare", "usual")
     with pytest.warns(UserWarning, match="Humans take|everybody") as caught:
         # Without an offset no sample is free of cost while it is kept.
@@ -272,7 +275,7 @@ def test_everybody_deferred_leaves_the_majority():
     assert clf.deferral_threshold_ == -np.inf
 
 
-def test_nobody_deferred_never_defers():
+def test_none_deferred_never_defers():
     with pytest.warns(UserWarning, match="nobody"):
         clf = model(deferral_cost=1e6).fit(X, Y)
     assert not clf.deferred_.any()
@@ -321,18 +324,42 @@ def test_a_floor_keeps_the_minority():
     assert len(np.unique(y[~clf.deferred_])) == 2
 
 
-def test_certificate_is_made_when_asked_for_and_drops_the_data():
-    clf = model(submodularity_ratio=0.5, budget=3).fit(X[:20], Y[:20], human_loss=LOSS[:20])
-    assert clf._objective is not None
+def small():
+    return model(submodularity_ratio=0.5, budget=3).fit(X[:20], Y[:20], human_loss=LOSS[:20])
+
+
+COPIES = [copy.deepcopy, lambda clf: pickle.loads(pickle.dumps(clf))]
+
+
+@pytest.fixture
+def certificates(monkeypatch):
+    """The calls that compute a certificate."""
+    calls = []
+
+    def counted(*arguments):
+        calls.append(arguments)
+        return certificate(*arguments)
+
+    monkeypatch.setattr(assisted_svc, "certificate", counted)
+    return calls
+
+
+def test_certify_computes_the_certificate_once_and_drops_the_data(certificates):
+    clf = small()
+    assert not hasattr(clf, "certificate_")
+    with pytest.raises(AttributeError, match=r"call certify\(\)"):
+        _ = clf.certificate_
     expected = certificate(SVMObjective(X[:20], Y[:20], 0.05), clf.selection_, LOSS[:20])
-    assert clf.certificate_ == expected
+    assert clf.certify() == expected
+    assert clf.certificate_ is clf.certify()
+    assert len(certificates) == 1
     assert clf._objective is None
-    assert clf.certificate_ is clf.certificate_
 
 
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda clf: pickle.loads(pickle.dumps(clf))])
+@pytest.mark.parametrize("copied", COPIES)
 def test_copies_know_the_certificate_and_hold_no_data(copied):
-    clf = model(submodularity_ratio=0.5, budget=3).fit(X[:20], Y[:20], human_loss=LOSS[:20])
+    clf = small()
+    clf.certify()
     other = copied(clf)
     assert other._objective is None
     assert other.certificate_ == clf.certificate_
@@ -340,6 +367,47 @@ def test_copies_know_the_certificate_and_hold_no_data(copied):
     assert [vars(i) for i in other.selection_.iterations] == [
         vars(i) for i in clf.selection_.iterations
     ]
+
+
+@pytest.mark.parametrize("copied", COPIES)
+def test_a_copy_cannot_certify_later(copied):
+    other = copied(small())
+    assert not hasattr(other, "certificate_")
+    with pytest.raises(ValueError, match="before it is copied or stored"):
+        other.certify()
+
+
+def test_copying_storing_and_displaying_compute_no_certificate(certificates, tmp_path):
+    clf = small()
+    for use in (pickle.dumps, copy.copy, copy.deepcopy, clone, repr, lambda c: c._repr_html_()):
+        use(clf)
+    save(clf, tmp_path / "team.skops")
+    assert certificates == []
+    clf.certify()  # the fitted model has lost nothing by it
+    assert len(certificates) == 1
+
+
+def test_cross_validation_in_other_processes_computes_no_certificate(certificates):
+    found = cross_validate(
+        model(submodularity_ratio=0.5, budget=3, cv=None),
+        X[:40],
+        Y[:40],
+        cv=2,
+        return_estimator=True,
+        n_jobs=2,
+    )
+    assert certificates == []
+    assert len(found["estimator"]) == 2
+    for clf in found["estimator"]:
+        assert not hasattr(clf, "certificate_")
+        assert len(pickle.dumps(clf)) < 50_000
+
+
+def test_the_state_of_a_model_holds_no_training_data_but_its_support_vectors():
+    wide = np.hstack([np.tile(X, (5, 1)), np.zeros((300, 998))])
+    clf = model(submodularity_ratio=0.5, budget=9).fit(wide, np.tile(Y, 5))
+    others = len(pickle.dumps(clf)) - clf.support_vectors_.nbytes
+    assert others < wide.nbytes / 20
 
 
 @pytest.mark.slow

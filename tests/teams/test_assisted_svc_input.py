@@ -25,7 +25,7 @@ WRONG_PARAMETERS = [
     ("budget", None, "budget=None"),
     ("budget", np.nan, "budget=nan"),
     ("budget", np.float64(1.5), r"budget=1\.5 "),
-    ("class_weight", {np.str_("x"): 1.0}, "class_weight has a price for 'x'"),
+    ("class_weight", {np.str_("x"): 1.0}, "class_weight has a weight for 'x'"),
     ("class_weight", {1: np.float64(-2.0)}, r"class_weight of 1 must be .* got -2\.0\."),
     ("deferral_cost", np.float64(-1.0), r"deferral_cost=-1\.0 "),
     ("alpha", 0.0, "alpha=0.0"),
@@ -113,7 +113,7 @@ WRONG_HUMANS = [
     ({"human_loss": 1.0}, "human_loss has no rows"),
     ({"human_loss": -np.ones(30)}, "not negative, got -1 at row 0"),
     ({"human_loss": np.full(30, np.inf)}, "finite"),
-    ({"human_loss": np.ones((30, 2))}, "one number a sample"),
+    ({"human_loss": np.ones((30, 2))}, "one number per sample"),
     ({"human_loss": ["a"] * 30}, "human_loss must be numbers, got 'a', 'a'"),
     ({"human_loss": ["1"] * 30}, "human_loss must be numbers, got '1'"),
     ({"human_loss": np.array(["1"] * 30)}, "human_loss must be numbers, got '1'"),
@@ -182,6 +182,7 @@ def test_precomputed_must_be_a_gram_matrix():
         lambda clf: clf.predict_assisted(X, Y),
         lambda clf: clf.score_assisted(X, Y, Y),
         lambda clf: clf.certificate_,
+        lambda clf: clf.certify(),
         lambda clf: clf.coef_,
     ],
 )
@@ -295,7 +296,7 @@ def test_scores_that_mean_something_else_bring_a_warning():
     X, y = make_linear(40, random_state=0)
     words = np.where(y > 0, "sick", "well")
     clf = AssistedSVC(submodularity_ratio=0.5, cv=None)
-    with pytest.warns(UserWarning, match=r"positive scores speak for 'well'"):
+    with pytest.warns(UserWarning, match=r"positive scores stand for 'well'"):
         clf.fit(X, words, human_scores=0.9 * y)
     with pytest.warns(UserWarning, match=r"2 \* p - 1"):
         clf.fit(X, y, human_scores=np.where(y > 0, 0.8, 0.1))

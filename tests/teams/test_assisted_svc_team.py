@@ -111,7 +111,7 @@ def test_the_function_is_asked_once_for_the_deferred_rows_only():
     )
 
 
-def test_nobody_is_asked_if_nobody_is_deferred():
+def test_no_human_is_asked_if_no_case_is_deferred():
     clf = AssistedSVC(budget=0.0).fit(X, Y)
 
     def doctor(rows):
@@ -121,7 +121,7 @@ def test_nobody_is_asked_if_nobody_is_deferred():
 
 
 def test_majority_and_ties_to_the_first():
-    with pytest.warns(UserWarning, match="Humans take|everybody"):
+    with pytest.warns(UserWarning, match="Humans take|all samples were"):
         clf = AssistedSVC(budget=1.0, cv=None, submodularity_ratio=0.5, fit_intercept=False).fit(
             X, Y
         )
@@ -184,9 +184,9 @@ def test_a_team_is_not_judged_in_other_labels():
     clf = AssistedSVC(submodularity_ratio=0.3, cv=None).fit(X, y)
     assert clf.score_assisted(X, y, y) > 0
     for other in ((y > 0) * 1, y.astype(str), np.where(np.arange(40) < 3, np.nan, y)):
-        with pytest.raises(ValueError, match="the model knows the classes"):
+        with pytest.raises(ValueError, match="the model knows only the classes"):
             clf.score_assisted(X, other, y)
-        with pytest.raises(ValueError, match="the model knows the classes"):
+        with pytest.raises(ValueError, match="the model knows only the classes"):
             make_team_scorer("error")(clf, X, other, human_labels=y)
 
 

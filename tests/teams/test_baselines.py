@@ -352,9 +352,7 @@ def test_nobody_ever_errs_and_everybody_always_does():
 def test_unread_cases_have_no_part_in_the_error_models(missing):
     answers = LABELS.astype(object)
     answers[:10] = missing
-    with pytest.warns(
-        UserWarning, match="10 of 80 cases were read by nobody and are left out"
-    ) as w:
+    with pytest.warns(UserWarning, match="10 of 80 cases have no answer and are left out") as w:
         clf = fitted("predicted", human={"human_labels": answers}, cv=None)
     assert len(w) == 1
     svc = SVC(C=1.0 / (2.0 * 0.05 * 80), kernel="linear", tol=1e-10).fit(X, Y)

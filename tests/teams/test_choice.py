@@ -10,8 +10,8 @@ from scipy.stats import sem
 from sklearn.exceptions import FitFailedWarning
 
 from deferlearn.objective import NumericalError
-from deferlearn.teams import _trials
 from deferlearn.teams.choice import by_group, choose
+from deferlearn.teams.samples import Samples
 from tuned import ALPHAS, HUMAN, SPLITS, X, Y, held_out_margins, top, tuned
 
 
@@ -202,14 +202,14 @@ def test_the_same_case_many_times_is_no_better_known_if_the_copies_are_a_group()
 
 def unsolvable_at(alpha, monkeypatch):
     """Machines with this alpha cannot be solved."""
-    solve = _trials.held_out_margins
+    solve = Samples.solve
 
-    def fail(samples, *others):
+    def fail(samples):
         if samples.settings.alpha == alpha:
             raise NumericalError(f"no optimum at {alpha}")
-        return solve(samples, *others)
+        return solve(samples)
 
-    monkeypatch.setattr(_trials, "held_out_margins", fail)
+    monkeypatch.setattr(Samples, "solve", fail)
 
 
 @pytest.mark.parametrize("policies", [["uncertainty", "margin"], ["margin"]], ids=["both", "slow"])
@@ -233,7 +233,7 @@ def test_no_machine_can_be_solved(monkeypatch):
 
 
 def test_no_human_time_for_a_tie():
-    """The last policy asks nobody. Where it is best, another that nearly ties is not taken."""
+    """The last policy asks no human. Where it is best, another that nearly ties is not taken."""
     worse, tie = [0, -1, 0, 0], [0, 0, 0, 0]
     last = np.array([False, True])
     for first, expected in ((worse, 1), (tie, 1)):

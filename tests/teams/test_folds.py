@@ -17,7 +17,7 @@ from sklearn.model_selection import (
 )
 
 from deferlearn import AssistedSVC
-from deferlearn.teams.folds import folds_of, splits_of
+from deferlearn.teams.folds import splits_from, stratified_folds
 from tuned import HUMAN, NEW, SEED, SPLITS, N, X, Y, tuned
 
 PATIENTS = np.array([f"p{i}" for i in np.random.RandomState(0).randint(0, 20, N)])
@@ -35,12 +35,12 @@ labels = st.lists(st.booleans(), min_size=4, max_size=40).filter(lambda y: 0 < s
 @given(labels, st.integers(2, 7), st.integers(0, 2**31 - 1))
 def test_a_number_of_folds(y, k, seed):
     y = np.array(y)
-    folds = folds_of(k, np.zeros((len(y), 1)), y, None, seed)
+    folds = stratified_folds(k, np.zeros((len(y), 1)), y, None, seed)
     check_partition(folds, len(y))
     smaller = min(y.sum(), (~y).sum())
     assert len(folds) == (min(k, smaller) if smaller > 1 else 2)
     if smaller > 1:  # then every part has both classes
-        for train, test in splits_of(folds, len(y)):
+        for train, test in splits_from(folds, len(y)):
             assert len(set(y[train])) == len(set(y[test])) == 2
             np.testing.assert_array_equal(np.sort([*train, *test]), np.arange(len(y)))
 
@@ -54,7 +54,7 @@ def test_groups_are_never_torn_apart(y, k, seed, data):
         )
     )
     groups = np.array(groups)
-    folds = folds_of(k, np.zeros((len(y), 1)), y, groups, seed)
+    folds = stratified_folds(k, np.zeros((len(y), 1)), y, groups, seed)
     check_partition(folds, len(y))
     for i, fold in enumerate(folds):
         for other in folds[:i]:
@@ -100,7 +100,7 @@ def test_a_huge_group_counts_as_the_cases_it_has():
     """Fold scores are means of folds, and the mean score is that of all cases, however folds differ."""
     groups = np.where(np.arange(N) < N - 6, 0, np.arange(N))
     clf = tuned(cv=3, policies=["automation"], alphas=[1.0]).fit(X, Y, groups=groups)
-    folds = folds_of(3, X, Y, groups, SEED)
+    folds = stratified_folds(3, X, Y, groups, SEED)
     sizes = np.array([len(fold) for fold in folds])
     assert sizes.max() >= N - 6
     scores = np.array([clf.cv_results_[f"split{k}_test_score"][0] for k in range(3)])

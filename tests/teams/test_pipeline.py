@@ -98,7 +98,9 @@ def test_score_is_the_machines_and_ignores_nothing():
 
 def test_parameters_of_fit_are_for_a_step():
     team = AssistedPipeline([("scale", StandardScaler()), ("doctor", svc())])
-    with pytest.raises(ValueError, match=r"human_labels is for no step.* doctor__human_labels="):
+    with pytest.raises(
+        ValueError, match=r"human_labels belongs to no step.* doctor__human_labels="
+    ):
         team.fit(X, Y, human_labels=Y)
     with pytest.raises(
         ValueError,

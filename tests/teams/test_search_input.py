@@ -86,7 +86,7 @@ BAD = [
     ({"fit_intercept": "yes"}, "fit_intercept='yes' must"),
     ({"fit_intercept": 1}, "fit_intercept=1 must"),
     ({"class_weight": "even"}, "class_weight='even' must"),
-    ({"class_weight": {2: 1.0}}, "class_weight has a price for 2"),
+    ({"class_weight": {2: 1.0}}, "class_weight has a weight for 2"),
     ({"class_weight": {1: 0.0}}, r"class_weight of 1 must be a positive number, got 0\.0"),
     ({"deferral_cost": -0.1}, r"deferral_cost=-0\.1 must"),
     ({"deferral_cost": "0"}, "deferral_cost='0' must"),
@@ -153,7 +153,7 @@ def test_metrics_need_an_answer_to_every_case():
             "holds 'b' at row 0, which is neither of the two classes -1, 1",
         ),
         ({"human_loss": -LOSS}, "human_loss must be finite and not negative"),
-        ({"human_loss": np.ones((N, 2))}, r"one number a sample, got the shape \(72, 2\)"),
+        ({"human_loss": np.ones((N, 2))}, r"one number per sample, got the shape \(72, 2\)"),
     ],
 )
 def test_humans_that_are_none(human, says):
@@ -247,7 +247,7 @@ def test_a_hard_margin_is_for_teams_that_fit_their_own_machines():
     apart = X[:, 0] > 0
     shifted = X + np.where(apart, 0.5, -0.5)[:, None] * [1, 0, 0]
     team = AssistedSVC(margin="hard", submodularity_ratio=0.5)
-    with pytest.warns(UserWarning, match="nobody was deferred"):
+    with pytest.warns(UserWarning, match="no sample was deferred"):
         clf = tuned(policies=[team], alphas=[0.1]).fit(shifted, apart, human_loss=np.full(N, 30.0))
     assert clf.best_estimator_.margin == "hard"
     assert clf.score(shifted, apart) == 1.0

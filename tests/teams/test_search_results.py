@@ -84,7 +84,7 @@ def test_quick_policies_equal_loops_around_scikit_learn(human, class_weight, def
     clf = tuned(policies=policies, class_weight=class_weight, deferral_cost=deferral_cost)
     results = clf.fit(X, Y, **told).cv_results_
     prices = prices_of(class_weight)
-    human_cost = prices * errors + deferral_cost / 2
+    human_cost = prices * errors + deferral_cost
     for alpha in ALPHAS:
         margin = held_out_margins(X, Y, prices, alpha, SPLITS)
         machine_cost = prices * (np.where(margin > 0, 1, -1) != Y)
@@ -204,7 +204,7 @@ def test_slower_policies_equal_teams_fitted_by_hand(policy, by_hand, human, opti
             score[test] = rankdata(share) / len(test)
     deferred = top(score, int(rates.mean() * len(Y) + 1e-9))
     prices = prices_of(options.get("class_weight"))
-    human_cost = prices * errors + options.get("deferral_cost", 0.0) / 2
+    human_cost = prices * errors + options.get("deferral_cost", 0.0)
     scores = cost_scores(margin > 0, deferred, prices, human_cost)
     place = row_of(clf.cv_results_, policy, alpha)
     assert 0 < deferred.sum() < len(Y)
@@ -266,7 +266,7 @@ def test_metrics_with_words_as_labels():
 
 def test_cost_of_a_team_is_its_metric():
     """With prices of errors and time, the mean cost is what `team_cost` says of the same answers."""
-    clf = tuned(class_weight={-1: 1.0, 1: 5.0}, deferral_cost=0.2).fit(X, Y, human_labels=HUMAN)
+    clf = tuned(class_weight={-1: 1.0, 1: 5.0}, deferral_cost=0.1).fit(X, Y, human_labels=HUMAN)
     prices = np.where(Y > 0, 5.0, 1.0)
     for alpha in ALPHAS:
         margin = held_out_margins(X, Y, prices, alpha, SPLITS)

@@ -102,7 +102,7 @@ def test_kernel_of_the_winner_is_that_of_all_samples():
     clf.fit(X, Y, human_labels=HUMAN)
     gamma = 1 / (3 * X.var())
     assert clf.best_params_["gamma"] == pytest.approx(gamma)
-    team = UncertaintyTriage(0.25, 0.1, "rbf", cv=SPLITS, random_state=SEED)
+    team = UncertaintyTriage(0.25, alpha=0.1, kernel="rbf", cv=SPLITS, random_state=SEED)
     assert_same_team(clf, team.fit(X, Y, human_labels=HUMAN))
 
 
@@ -276,7 +276,7 @@ def test_the_search_for_a_predicted_error_team():
     team = PredictedErrorTriage(error_model=LogisticRegression())
     clf = tuned(policies=[team], alphas=[0.1]).fit(X, Y, human_labels=HUMAN)
     alone = PredictedErrorTriage(
-        0.25, 0.1, error_model=LogisticRegression(), cv=SPLITS, random_state=SEED
+        0.25, alpha=0.1, error_model=LogisticRegression(), cv=SPLITS, random_state=SEED
     )
     assert_same_team(clf, alone.fit(X, Y, human_labels=HUMAN))
 
@@ -298,5 +298,5 @@ def test_what_is_odd_about_the_winner_is_said():
     rare = np.where(np.arange(N) < 4, 1, -1)
     with pytest.warns(UserWarning, match="left without a class"):
         tuned(policies=["margin"], alphas=[0.1], cv=2).fit(X, rare)
-    with pytest.warns(UserWarning, match="nobody was deferred"):
+    with pytest.warns(UserWarning, match="no sample was deferred"):
         tuned(policies=["margin"], alphas=[0.1]).fit(X, Y, human_loss=LOSS + 50)

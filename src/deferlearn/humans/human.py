@@ -1,41 +1,98 @@
-"""The human as `fit` and `predict_assisted` are told of them: losses for the one, labels for the other."""
+"""The human as `fit` is given them: labels, scores or losses, checked once and passed along."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from numpy.typing import NDArray
 
-from deferlearn.humans import loss_from_labels, loss_from_scores, majority_labels
 from deferlearn.humans.answers import (
     as_array,
     check_answers,
     fill_gaps,
     find_missing,
+    match,
     numbers_with_gaps,
 )
 from deferlearn.humans.averages import average_answers
+from deferlearn.humans.losses import loss_from_labels, loss_from_scores
 
 Array = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+Index = NDArray[np.int64]
 
-Answers = ArrayLike | Callable[[NDArray[np.int64]], ArrayLike]
+# The hinge loss of an answer at h = 0: an answer that costs more is wrong.
+LOSS_UNDECIDED = 1.0
 
 
-def losses_of(
-    signs: Array,
+@dataclass(frozen=True)
+class Human:
+    """What is known of the human on each sample.
+
+    Attributes
+    ----------
+    loss : ndarray of shape (n_samples,)
+        The hinge loss of the answers: 0 right, 2 wrong, in between for scores. A sample that was not
+        read has the average loss of its class.
+    answer_loss : ndarray of shape (n_samples,)
+        The same, where of a score only the side counts, as it does for a team.
+    scores : ndarray of shape (n_samples, n_readers)
+        Each reader's answer as a score, NaN where there is none. Labels are scores of -1 and +1; a loss
+        shows only whether the answer was right.
+    given : dict
+        What the user gave, by its name in `fit`; empty if the human is taken to be always right.
+    notes, gap_notes : tuple of str
+        What the user should know about the answers, and about samples without an answer.
+    """
+
+    loss: Array
+    answer_loss: Array
+    scores: Array
+    given: dict[str, NDArray[Any]]
+    notes: tuple[str, ...] = ()
+    gap_notes: tuple[str, ...] = ()
+
+    def part(self, rows: Index) -> Human:
+        """The human on some of the samples."""
+        return replace(
+            self,
+            loss=self.loss[rows],
+            answer_loss=self.answer_loss[rows],
+            scores=self.scores[rows],
+            given={name: values[rows] for name, values in self.given.items()},
+        )
+
+    def warn(self, *, gaps: bool = True, stacklevel: int = 2) -> None:
+        """Warn of what the user should know; without ``gaps``, not of samples without an answer."""
+        for note in self.notes + (self.gap_notes if gaps else ()):
+            warnings.warn(note, UserWarning, stacklevel=stacklevel + 1)
+
+
+def read_human(
+    y: Array,
     classes: NDArray[Any],
     *,
     human_loss: Any = None,
     human_scores: Any = None,
     human_labels: Any = None,
-    human_bound: float | None = None,
-) -> Array:
-    """One human loss a sample from whichever of the three was given; none means always right."""
+) -> Human:
+    """Check whichever of the three was given; with none of them, the human is always right.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_samples,)
+        The true labels as -1 and +1.
+    classes : ndarray of shape (2,)
+        The labels that these stand for.
+    human_loss, human_scores, human_labels : array-like or None
+        As in `deferlearn.AssistedSVC.fit`.
+
+    Returns
+    -------
+    Human
+    """
     given = {
         name: value
         for name, value in (
@@ -50,7 +107,8 @@ def losses_of(
             f"{' and '.join(given)} were given; they describe the same human, so give one of them."
         )
     if not given:
-        return np.zeros(len(signs))
+        nothing = np.zeros(len(y))
+        return Human(nothing, nothing, y[:, None].copy(), {})
     ((name, value),) = given.items()
     if callable(value):
         raise ValueError(
@@ -58,26 +116,20 @@ def losses_of(
             "A function is for predict_assisted, which asks it about the deferred cases."
         )
     table = as_array(value)
-    _check_length(table, name, len(signs), "y has")
-    if name == "human_loss":
-        return _complete_losses(table, signs, classes)
-    # `fit` has checked y: from here on it is -1 and +1 in floats, and whole numbers are labels.
-    y = signs.astype(np.int64)
-    if name == "human_scores":
-        loss, truth = loss_from_scores(table, y, human_bound), y
-        _warn_if_strange(fill_gaps(table), y, classes)
-    else:
-        truth = classes[(y + 1) // 2]
-        loss = loss_from_labels(table, truth, classes=classes)
-    _warn_if_copied(table, truth, name)
-    return loss
+    check_length(table, name, len(y), "y has")
+    with warnings.catch_warnings(record=True) as gaps:
+        warnings.simplefilter("always")
+        reader = {"human_loss": _from_loss, "human_scores": _from_scores}.get(name, _from_labels)
+        human = reader(table, y.astype(np.int64), classes)
+    return replace(
+        human, given={name: table}, gap_notes=tuple(str(caught.message) for caught in gaps)
+    )
 
 
-def _complete_losses(table: NDArray[Any], signs: Array, classes: NDArray[Any]) -> Array:
-    """Losses as given, and the average of the class where one is missing."""
+def _from_loss(table: NDArray[Any], y: NDArray[np.int64], classes: NDArray[Any]) -> Human:
     if table.ndim != 1:
         raise ValueError(
-            f"human_loss must hold one number a sample, got the shape {table.shape}: average the "
+            f"human_loss must hold one number per sample, got the shape {table.shape}: average the "
             "readers' losses first, or give human_labels or human_scores."
         )
     loss = numbers_with_gaps(table, "human_loss")
@@ -87,50 +139,77 @@ def _complete_losses(table: NDArray[Any], signs: Array, classes: NDArray[Any]) -
         raise ValueError(
             f"human_loss must be finite and not negative, got {loss[bad[0]]:g} at row {bad[0]}."
         )
-    return average_answers(
-        loss[:, None], read[:, None], signs.astype(np.int64), (classes[0], classes[1]), 0.0
-    )
+    scores = np.where(loss > LOSS_UNDECIDED, -1.0, 1.0) * y.astype(np.float64)
+    scores[~read] = np.nan
+    full = average_answers(loss[:, None], read[:, None], y, (classes[0], classes[1]), 0.0)
+    return Human(full, full, scores[:, None], {})
 
 
-def _warn_if_copied(table: NDArray[Any], truth: NDArray[Any], name: str) -> None:
-    """Warn where nobody is ever wrong, or one reader who answered every case is not."""
+def _from_scores(table: NDArray[Any], y: NDArray[np.int64], classes: NDArray[Any]) -> Human:
+    loss = loss_from_scores(table, y)
+    scores = fill_gaps(check_answers(table, "human_scores"))
+    sides = np.where(np.isnan(scores), np.nan, np.where(scores >= 0, 1.0, -1.0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the same gaps as those of the scores
+        answer_loss = loss_from_scores(sides, y)
+    notes = (*_strange_scores(scores, y, classes), *_copied(table, y, "human_scores"))
+    return Human(loss, answer_loss, scores, {}, notes)
+
+
+def _from_labels(table: NDArray[Any], y: NDArray[np.int64], classes: NDArray[Any]) -> Human:
+    truth = classes[(y + 1) // 2]
+    loss = loss_from_labels(table, truth, classes=classes)
+    answers = check_answers(table, "human_labels")
+    given = ~find_missing(answers)
+    scores = np.full(answers.shape, np.nan)
+    pair = (classes[0], classes[1])
+    scores[given] = np.where(match(np.asarray(answers)[given], pair, "human_labels"), 1.0, -1.0)
+    return Human(loss, loss, scores, {}, _copied(table, truth, "human_labels"))
+
+
+def _copied(table: NDArray[Any], truth: NDArray[Any], name: str) -> tuple[str, ...]:
+    """A note if no answer is ever wrong, or none of one reader who answered every case."""
     answers = check_answers(table, name)
     given = ~find_missing(answers)
     right = np.zeros(answers.shape, dtype=bool)
     right[given] = answers[given] == np.broadcast_to(truth[:, None], answers.shape)[given]
     always = np.flatnonzero(right.all(axis=0))
-    everyone = bool(right[given].all())
-    if len(always) or everyone:
-        which = "" if everyone else f" of reader {always[0]}"
-        warnings.warn(
-            f"{name}{which} equals y everywhere: does y come from that very reader? Then it says "
-            "nothing about how often the human errs.",
-            UserWarning,
-            stacklevel=4,
-        )
+    everywhere = bool(right[given].all())
+    if not len(always) and not everywhere:
+        return ()
+    which = "" if everywhere else f" of reader {always[0]}"
+    return (
+        f"{name}{which} equals y everywhere: does y come from that very reader? Then it says "
+        "nothing about how often the human errs.",
+    )
 
 
-def _warn_if_strange(scores: Array, y: NDArray[np.int64], classes: NDArray[Any]) -> None:
-    """Warn of scores that mean something else: probabilities, or the other class by a plus."""
+def _strange_scores(scores: Array, y: NDArray[np.int64], classes: NDArray[Any]) -> tuple[str, ...]:
+    """A note on scores that seem to mean something else: probabilities, or the other class."""
     given = ~np.isnan(scores)
     sides = np.sign(np.where(given, scores, 0.0)).reshape(len(y), -1) * y[:, None]
-    plus = f"positive scores speak for {classes.tolist()[1]!r}, negative ones for {classes.tolist()[0]!r}"
+    negative, positive = classes.tolist()
+    signs = f"positive scores stand for {positive!r}, negative ones for {negative!r}"
     if np.sum(sides < 0) > np.sum(sides > 0):
-        warnings.warn(
-            f"human_scores are on the wrong side of 0 more often than on the right one: {plus}.",
-            UserWarning,
-            stacklevel=4,
+        return (
+            f"human_scores are on the wrong side of 0 more often than on the right one: {signs}.",
         )
-    elif given.any() and scores[given].min() >= 0 and len(np.unique(y)) > 1:
-        warnings.warn(
-            f"No human score is negative: {plus}. Probabilities p of {classes.tolist()[1]!r} become scores "
-            "by 2 * p - 1.",
-            UserWarning,
-            stacklevel=4,
+    if given.any() and scores[given].min() >= 0 and len(np.unique(y)) > 1:
+        return (
+            f"No human score is negative: {signs}. Probabilities p of {positive!r} become scores by "
+            "2 * p - 1.",
         )
+    return ()
 
 
-def warn_if_reordered(X: Any, **answers: Any) -> None:
+def check_length(table: NDArray[Any], name: str, n: int, against: str) -> None:
+    """Refuse answers whose number of rows is not n."""
+    if table.ndim == 0 or len(table) != n:
+        size = "no rows" if table.ndim == 0 else f"{len(table)} rows"
+        raise ValueError(f"{name} has {size}, but {against} {n}: give one row per sample.")
+
+
+def warn_if_reordered(X: Any, *, stacklevel: int = 2, **answers: Any) -> None:
     """Warn of pandas' answers whose index holds the same names as that of X in another order.
 
     Positions count, as everywhere in scikit-learn, so such answers would go to the wrong cases.
@@ -143,10 +222,10 @@ def warn_if_reordered(X: Any, **answers: Any) -> None:
         if set(cases) == set(index):
             warnings.warn(
                 f"{name} has the index of X in another order. Rows are matched by position, not by "
-                f"index: give {name}.loc[X.index] if the index tells whose answer it is, or "
-                f"{name}.to_numpy() if the position does.",
+                f"index: give {name}.loc[X.index] if the index shows which case an answer belongs to, "
+                f"or {name}.to_numpy() if the position does.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=stacklevel + 1,
             )
 
 
@@ -154,90 +233,3 @@ def _pandas_index(values: Any) -> Any:
     """The index of a Series or DataFrame, None for all else: a list has an `index`, too."""
     index = getattr(values, "index", None)
     return index if hasattr(index, "equals") else None
-
-
-def team_labels(
-    machine: NDArray[Any], deferred: Bools, human_labels: Answers, classes: NDArray[Any]
-) -> NDArray[Any]:
-    """The machine's answers with the human's in the deferred rows.
-
-    A function is asked once, for the positions of the deferred rows, and not at all if there are none.
-    """
-    if human_labels is None:
-        raise ValueError(
-            "human_labels is None, and a team needs its human: give the answers to these cases, or a "
-            "function that is asked for those of the deferred ones. The machine alone is predict(X)."
-        )
-    team = machine.copy()
-    positions = np.flatnonzero(deferred)
-    if callable(human_labels):
-        if len(positions) == 0:
-            return team
-        answers = as_array(human_labels(positions))
-        _check_length(answers, "the answer of human_labels", len(positions), "it was asked for")
-    else:
-        answers = as_array(human_labels)
-        _check_length(answers, "human_labels", len(machine), "X has")
-        answers = answers[positions]
-    if len(positions) == 0:
-        return team
-    table = check_answers(answers, "human_labels")
-    nobody = find_missing(table).all(axis=1)
-    if nobody.any():
-        raise ValueError(
-            f"Row {positions[nobody][0]} is deferred, but human_labels has no answer for it (nor for "
-            f"{nobody.sum() - 1} other deferred rows): the team has none either. Ask a human, or put "
-            "the machine's predict(X) there if it may stand in."
-        )
-    said = majority_labels(table)
-    team[positions] = classes[_codes(said, classes, positions)]
-    return team
-
-
-def _codes(said: NDArray[Any], classes: NDArray[Any], positions: NDArray[np.int64]) -> Any:
-    """0 or 1 for each answer."""
-    values = said.tolist()
-    is_first = np.array([value == classes[0] for value in values], dtype=bool)
-    is_second = np.array([value == classes[1] for value in values], dtype=bool)
-    stray = np.flatnonzero(~(is_first | is_second))
-    if len(stray):
-        raise ValueError(
-            f"human_labels has {values[stray[0]]!r} at row {positions[stray[0]]}, which is neither of "
-            f"the two classes {classes.tolist()}."
-        )
-    return is_second.astype(np.int64)
-
-
-def _check_length(table: NDArray[Any], name: str, n: int, against: str) -> None:
-    if table.ndim == 0 or len(table) != n:
-        size = "no rows" if table.ndim == 0 else f"{len(table)} rows"
-        raise ValueError(f"{name} has {size}, but {against} {n}: give one row a sample.")
-
-
-def binary_labels(y: Any) -> tuple[NDArray[Any], Array]:
-    """The two classes of y, and y as signs: +1 for the second."""
-    check_classification_targets(y)
-    kind = type_of_target(y, input_name="y", raise_unknown=True)
-    classes, codes = np.unique(y, return_inverse=True)
-    if len(classes) > 2 or kind != "binary":
-        raise ValueError(
-            "Only binary classification is supported. The type of the target is "
-            f"{kind}: y has the {len(classes)} classes {classes.tolist()[:5]}."
-        )
-    if len(classes) < 2:
-        raise ValueError(
-            f"y has 1 class, {classes.tolist()[0]!r}; two classes are needed to tell apart."
-        )
-    return classes, np.where(codes == 1, 1.0, -1.0)
-
-
-def check_truth(y: Any, classes: NDArray[Any]) -> NDArray[Any]:
-    """True labels to judge by, if all are among the classes: 0 and 1 are no answers in -1 and +1."""
-    truth = np.asarray(y)
-    unknown = ~np.isin(truth, classes)
-    if unknown.any():
-        raise ValueError(
-            f"y holds {truth[unknown].tolist()[0]!r}, but the model knows the classes "
-            f"{classes.tolist()} only; give the labels it was fitted on."
-        )
-    return truth

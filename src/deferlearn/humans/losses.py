@@ -21,7 +21,8 @@ from deferlearn.humans.answers import (
 )
 from deferlearn.humans.averages import average_answers
 
-# The hinge loss of an answer at h = +1 or -1.
+# The hinge loss of an answer at h = +1 or -1. LOSS_WRONG is also the factor from units of one error, in
+# which users give costs (`deferral_cost`), to the hinge scale of the objective.
 LOSS_RIGHT, LOSS_WRONG = 0.0, 2.0
 
 
@@ -68,7 +69,7 @@ def loss_from_scores(
     table = _check_scores(scores, len(signs))
     given = ~np.isnan(table)
     if human_bound is not None:
-        _check_bound(table[given], human_bound)
+        check_bound(table[given], human_bound)
     losses = np.maximum(0.0, 1.0 - signs[:, None] * table)
     return average_answers(losses, given, signs, pair, shrinkage)
 
@@ -215,7 +216,8 @@ def _check_scores(scores: Any, n_samples: int | None = None) -> Floats:
     return numbers
 
 
-def _check_bound(scores: Floats, human_bound: float) -> None:
+def check_bound(scores: Floats, human_bound: float) -> None:
+    """Refuse scores outside of [-human_bound, human_bound]."""
     if not human_bound > 0:
         raise ValueError(
             f"human_bound must be a positive number or None, got {plain(human_bound)!r}"

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
-from deferlearn.humans.human import check_truth
+from deferlearn.humans.labels import check_truth
 from deferlearn.metrics._counts import has_larger
 from deferlearn.metrics.team import (
     team_cost,

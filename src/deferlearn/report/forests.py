@@ -14,7 +14,8 @@ from sklearn.ensemble import RandomForestRegressor
 
 from deferlearn._utils.digest import digest
 from deferlearn.tables.team import TabularTeam
-from deferlearn.teams.advantage import FOREST, AdvantageTriage
+from deferlearn.teams.advantage import AdvantageTriage
+from deferlearn.teams.advantage_model import FOREST
 
 # A team has two forests for each of five folds and two for all cases. Budgets of one split are tried one
 # after the other, so that two teams' worth is more than enough.

@@ -3,34 +3,32 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
 from deferlearn.bounds import certificate
 from deferlearn.bounds.certificate import Certificate
-from deferlearn.humans.human import binary_labels, losses_of, warn_if_reordered
+from deferlearn.humans.human import Human
+from deferlearn.humans.losses import check_bound
 from deferlearn.objective import SVMObjective
 from deferlearn.selection import SelectionResult
-from deferlearn.teams.crossfit import Samples, fit_cross, fit_in_sample, fold_rows
-from deferlearn.teams.machine import Machine, machine_of, settings_of
+from deferlearn.teams.context import FoldContext, HeldOutScores, identity, places
+from deferlearn.teams.folds import random_folds
+from deferlearn.teams.held_out import Index, held_out
 from deferlearn.teams.packing import pack, unpack
-from deferlearn.teams.parameters import check_parameters, count_of, prices_of, share_of
+from deferlearn.teams.parameters import check_parameters, count_of, draw_seed, share_of
 from deferlearn.teams.policy import DeferralPolicy, resolve_policy
+from deferlearn.teams.samples import Samples
 from deferlearn.teams.selector import Selector
-from deferlearn.teams.team import MachineMixin, TeamMixin
-from deferlearn.teams.threshold import Threshold, threshold_at, threshold_from_folds
-
-Array = NDArray[np.float64]
-Bools = NDArray[np.bool_]
-Index = NDArray[np.int64]
+from deferlearn.teams.team import Array, Bools, SVMTeam
+from deferlearn.teams.threshold import Threshold, ranks_among, threshold_at, threshold_from_folds
 
 
-class AssistedSVC(MachineMixin, TeamMixin, ClassifierMixin, BaseEstimator):
+class AssistedSVC(SVMTeam):
     r"""A support vector machine that learns which cases to leave to a human.
 
     Of the training samples V it chooses a set S of at most ``budget`` to *defer*, and fits the machine on
@@ -41,8 +39,9 @@ class AssistedSVC(MachineMixin, TeamMixin, ClassifierMixin, BaseEstimator):
         \min_{S, w, b} \; \sum_{i \in V \setminus S} u_i \left( \alpha \|w\|^2 +
         [1 - y_i (w^T \phi(x_i) + b)]_+ \right) + \sum_{i \in S} (u_i c_i + d)
 
-    with human losses :math:`c_i`, prices of errors :math:`u_i` (``class_weight``) and the price d of human
-    time (``deferral_cost``). A second model, the policy, learns from S which new cases to defer.
+    with human losses :math:`c_i`, error weights :math:`u_i` (``class_weight``) and the cost d of human time
+    (twice ``deferral_cost``, since a wrong answer has a hinge loss of 2). A second model, the policy,
+    learns from S which new cases to defer.
 
     Parameters
     ----------
@@ -51,29 +50,31 @@ class AssistedSVC(MachineMixin, TeamMixin, ClassifierMixin, BaseEstimator):
         new data as the fraction that it was of the training samples.
     alpha : float, default=1.0
         Regularisation, the paper's lambda. With k samples kept, the C of `sklearn.svm.SVC` is
-        ``1 / (2 * alpha * k)``; with `class_weight`, k is the sum of their prices. It depends on the
-        units of X: standardise the features, and tune it. Too large, the machine answers alike everywhere.
+        ``1 / (2 * alpha * k)``; with `class_weight`, k is the sum of their weights. It depends on the
+        units of X: standardise the features, and tune it. If it is too large, the machine gives the same
+        answer everywhere.
     kernel : {"linear", "poly", "rbf", "precomputed"} or callable, default="linear"
         A callable gets two sets of rows and returns their kernel values. Sparse X is for "linear" only.
     degree, gamma, coef0 : float
-        Of the kernels "poly" and "rbf", as in `sklearn.svm.SVC`.
+        Parameters of the kernels "poly" and "rbf", as in `sklearn.svm.SVC`.
     fit_intercept : bool, default=True
         Whether the machine has an offset b.
     margin : {"soft", "hard"}, default="soft"
         "hard" is for the linear kernel and classes that can be separated.
     class_weight : dict, "balanced" or None, default=None
-        The price of an error on each class. It is the same whoever errs: the human's losses are
-        multiplied by it as the machine's are. What the human's time costs is not.
+        The cost of an error on each class. It is the same whoever errs: the human's losses are
+        multiplied by it as the machine's are. The cost of the human's time is not.
     deferral_cost : float, default=0.0
-        Added to every human loss: the price of human time.
+        The cost of human time per deferred sample, in units of one error: at 0.1, reading a case costs a
+        tenth of an error.
     min_kept_per_class : int, default=0
-        At least so many samples of each class stay with the machine.
+        The least number of samples of each class that stay with the machine.
     selection : {"distorted", "stochastic", "unconstrained"}, default="distorted"
         The algorithm; see `deferlearn.selection`. "unconstrained" requires ``budget=1.0``.
     submodularity_ratio : "sweep" or float in (0, 1], default="sweep"
         The paper's gamma, or a search for a good one.
     epsilon : float in (0, 1), default=0.01
-        Of the stochastic algorithm: smaller means larger random samples.
+        Used by the stochastic algorithm: the smaller it is, the larger are its random samples.
     delta : float in (0, 1), default=0.1
         Step of the sweep.
     tol : float in [0, 1), default=0.0
@@ -84,32 +85,34 @@ class AssistedSVC(MachineMixin, TeamMixin, ClassifierMixin, BaseEstimator):
     human_bound : float or None, default=None
         The paper's H: when given, human scores outside [-H, H] are an error.
     cv : int, splitter or None, default=5
-        Folds behind the threshold of `defer`. For each, selection, machine and policy are fitted on the
-        other folds, so that the threshold rests on scores of cases not seen. None takes the scores of
-        the training samples: quick, for very large data, and less exact.
+        Folds behind the threshold of `defer`. For each fold, selection, machine and policy are fitted on
+        the other folds, so that the threshold rests on scores of held-out samples. None uses the scores
+        of the training samples: this is quick, for very large data, and less exact.
     n_jobs : int or None, default=None
-        How many folds to work on at a time, and threads for the selection on all samples; the fit is
-        the same.
+        The number of folds to work on at a time, and of threads for the selection on all samples. It
+        does not change the fit.
     random_state : int, RandomState or None, default=None
-        Of the folds, the random samples of the selection, the policy and the coin between equal scores.
+        Seed of the folds, of the random samples of the selection, of the policy, and of the coin that
+        decides between equal scores.
     verbose : int, default=0
-        Whether to print what is done.
+        Whether to print progress.
     cache_size : float, default=512
-        Megabytes for the matrix of a kernel other than the linear one, or as many of its columns as fit;
-        less makes a fit with thousands of samples slower, and changes nothing else.
+        Megabytes for the matrix of a kernel other than the linear one, or for as many of its columns as
+        fit. A smaller cache makes a fit with thousands of samples slower, and changes nothing else.
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
         The labels; the second is the positive class.
     deferred_ : ndarray of bool of shape (n_samples,)
-        The samples given to humans.
+        The samples deferred to humans.
     deferred_indices_ : ndarray of shape (n_deferred,)
         The same as rows of the X given to `fit`, in the order in which they were picked.
     selection_ : SelectionResult
         The picks, their gains, and how they were found.
     human_loss_ : ndarray of shape (n_samples,)
-        The losses that the selection was made with: gaps filled, times the price, plus the cost.
+        The losses used by the selection: gaps filled, times the class weight, plus the cost of human time
+        on the hinge scale.
     coef_ : ndarray of shape (1, n_features)
         The weight vector w, for a linear kernel.
     dual_coef_ : ndarray of shape (1, n_support)
@@ -123,13 +126,11 @@ class AssistedSVC(MachineMixin, TeamMixin, ClassifierMixin, BaseEstimator):
     policy_ : DeferralPolicy
         The fitted policy.
     deferral_threshold_ : float
-        `defer` defers above it; inf if nobody was deferred, -inf if everybody was.
+        `defer` defers above it; inf if no sample was deferred, -inf if all were.
     deferral_rate_ : float
-        The share of the samples that was deferred, and which `defer` keeps to.
+        The share of the samples that was deferred, which is also the expected share on new data.
     certificate_ : deferlearn.bounds.Certificate
-        What is known about how good the selection is. It is computed when it is first asked for, or
-        when the model is stored or copied, which can take longer than the fit; until then the model
-        holds on to the training data.
+        What is known about how good the selection is. It exists once `certify` was called.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -177,6 +178,7 @@ class AssistedSVC(MachineMixin, TeamMixin, ClassifierMixin, BaseEstimator):
     def __init__(
         self,
         budget: float | int = 0.2,
+        *,
         alpha: float = 1.0,
         kernel: Any = "linear",
         degree: float = 3,
@@ -224,65 +226,51 @@ class AssistedSVC(MachineMixin, TeamMixin, ClassifierMixin, BaseEstimator):
         self.verbose = verbose
         self.cache_size = cache_size
 
+    shares_machines = False  # its machines are trained without the deferred samples
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
         # `predict` also answers the cases that the machine was never meant to take.
         tags.classifier_tags.poor_score = True
-        tags.input_tags.sparse = self._is_kernel("linear")
-        tags.input_tags.pairwise = self._is_kernel("precomputed")
         return tags
 
     # -- fitting ------------------------------------------------------------------------------
 
-    def fit(
-        self,
-        X: Any,
-        y: ArrayLike,
-        *,
-        human_loss: ArrayLike | None = None,
-        human_scores: ArrayLike | None = None,
-        human_labels: ArrayLike | None = None,
-    ) -> AssistedSVC:
-        """Choose the samples to defer, and fit machine and policy.
-
-        At most one of the three describes the human. With none, the human is taken to be always right.
-        Missing answers (NaN, None, pandas' NA) are allowed; a case that nobody read gets the average
-        loss of its class, and a warning says how many there are.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The samples; the Gram matrix if ``kernel="precomputed"``.
-        y : array-like of shape (n_samples,)
-            Two classes, of any type.
-        human_loss : array-like of shape (n_samples,), default=None
-            What the human's answer to each sample costs, 0 or more.
-        human_scores : array-like of shape (n_samples,) or (n_samples, n_readers), default=None
-            Scores h, positive for the second of the classes; the loss is ``[1 - y h]_+``, the mean of it
-            over several readers.
-        human_labels : array-like of shape (n_samples,) or (n_samples, n_readers), default=None
-            Answers in the labels of y; right costs 0, wrong costs 2.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
-        self.__dict__.pop("_threshold", None)  # a fit that fails leaves no half of an older one
+    def _check_parameters(self) -> None:
         check_parameters(self)
-        warn_if_reordered(
-            X, human_loss=human_loss, human_scores=human_scores, human_labels=human_labels
-        )
-        samples = self._check_samples(X, y, human_loss, human_scores, human_labels)
-        policy = resolve_policy(self.policy, sparse=hasattr(samples.X, "tocsr"))
-        n_samples = len(samples.y)
-        budget = count_of(self.budget, n_samples)
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
-        objective = samples.settings.objective(samples.X, samples.y, samples.weights, self.n_jobs)
-        self._say(f"machine on all {n_samples} samples: F = {objective.value:.6g}")
-        selector = Selector(
+    def _warn_of(self, human: Human) -> None:
+        human.warn(stacklevel=3)
+
+    def fit_samples(self, samples: Samples, folds: list[Index] | None = None) -> Self:
+        """Fit on samples that have been checked already; see `Team.fit_samples`."""
+        self._note(samples)
+        self._check_floor(samples)
+        if self.human_bound is not None and "human_scores" in samples.human.given:
+            scores = samples.human.scores
+            check_bound(scores[~np.isnan(scores)], self.human_bound)
+        samples = self._with_own_settings(samples)
+        policy = resolve_policy(self.policy, sparse=hasattr(samples.X, "tocsr"))
+        budget = count_of(self.budget, len(samples))
+        seed = draw_seed(self.random_state)
+        self.human_loss_ = samples.hinge_cost(self.deferral_cost)
+
+        objective = samples.objective(self.n_jobs)
+        self._say(f"machine on all {len(samples)} samples: F = {objective.value:.6g}")
+        selector = self._selector(seed, self.verbose)
+        result = selector.run(objective, self.human_loss_, budget)
+        self._say(f"deferred {len(result.order)} of at most {budget}: g - c = {result.value:.6g}")
+        self._store_selection(result, objective, samples)
+        self._fit_policy(policy, samples, selector, seed, folds)
+        return self
+
+    def _with_own_settings(self, samples: Samples) -> Samples:
+        """The samples of a search, whose settings say nothing of the margin and of the cache."""
+        own = {"margin": self.margin, "cache_size": self.cache_size}
+        return replace(samples, settings=replace(samples.settings, **own))
+
+    def _selector(self, seed: int, verbose: int = 0) -> Selector:
+        return Selector(
             selection=self.selection,
             ratio=self.submodularity_ratio,
             epsilon=self.epsilon,
@@ -290,42 +278,12 @@ class AssistedSVC(MachineMixin, TeamMixin, ClassifierMixin, BaseEstimator):
             tol=self.tol,
             min_kept_per_class=self.min_kept_per_class,
             seed=seed,
-            verbose=self.verbose,
+            verbose=verbose,
         )
-        result = selector.run(objective, samples.loss, budget)
-        self._say(f"deferred {len(result.order)} of at most {budget}: g - c = {result.value:.6g}")
-        self._store_selection(result, objective, samples)
-        self._fit_policy(policy, samples, selector, budget, seed)
-        return self
 
-    def _check_samples(
-        self, X: Any, y: Any, human_loss: Any, human_scores: Any, human_labels: Any
-    ) -> Samples:
-        """Everything about the samples in the form that the engine takes."""
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            dtype=np.float64,
-            accept_sparse="csr" if self._is_kernel("linear") else False,
-        )
-        self.classes_, signs = binary_labels(y)
-        prices = prices_of(self.class_weight, y, signs, self.classes_)
-        loss = losses_of(
-            signs,
-            self.classes_,
-            human_loss=human_loss,
-            human_scores=human_scores,
-            human_labels=human_labels,
-            human_bound=self.human_bound,
-        )
-        self._check_floor(signs)
-        settings = settings_of(self, X, signs)
-        return Samples(X, signs, prices, prices * loss + float(self.deferral_cost), settings)
-
-    def _check_floor(self, signs: Array) -> None:
-        for label, sign in zip(self.classes_.tolist(), (-1.0, 1.0), strict=True):
-            there = int((signs == sign).sum())
+    def _check_floor(self, samples: Samples) -> None:
+        for label, sign in zip(samples.classes.tolist(), (-1.0, 1.0), strict=True):
+            there = int((samples.y == sign).sum())
             if self.min_kept_per_class > there:
                 raise ValueError(
                     f"min_kept_per_class={self.min_kept_per_class}, but there are only {there} samples of "
@@ -338,18 +296,15 @@ class AssistedSVC(MachineMixin, TeamMixin, ClassifierMixin, BaseEstimator):
         """Keep the picks, and the machine of the rest."""
         self.selection_ = result
         self.deferred_indices_ = result.order
-        self.deferred_ = np.zeros(len(samples.y), dtype=bool)
+        self.deferred_ = np.zeros(len(samples), dtype=bool)
         self.deferred_[result.order] = True
-        self.deferral_rate_ = len(result.order) / len(samples.y)
-        self.human_loss_ = samples.loss
+        # For `certify`, in this process only: `__getstate__` leaves it out.
         self._objective: SVMObjective | None = objective
         self._certificate: Certificate | None = None
         state = objective.copy()
         for k in result.order:
             state.remove(int(k))
-        self._machine: Machine = machine_of(
-            state, samples.X, samples.y, samples.weights, samples.settings
-        )
+        self._machine = samples.machine_in(state)
         self._warn_of_lost_classes(samples.y)
 
     def _fit_policy(
@@ -357,46 +312,125 @@ class AssistedSVC(MachineMixin, TeamMixin, ClassifierMixin, BaseEstimator):
         policy: DeferralPolicy,
         samples: Samples,
         selector: Selector,
-        budget: int,
         seed: int,
+        folds: list[Index] | None,
     ) -> None:
-        """Fit the policy, and set the threshold so that the rate on new data is that of training."""
-        constant = self.deferral_rate_ in (0.0, 1.0)
-        if constant or self.cv is None:
-            scores = fit_in_sample(samples, self.deferred_, self._machine, policy, seed)
-            self._threshold: Threshold = threshold_at(scores, self.deferral_rate_, seed)
+        """Fit the policy, and set the threshold so that the rate on new data is that of training.
+
+        A machine is surer of the samples that it was fitted on than of new ones, and so is a policy; and a
+        sample that stands for selection itself takes a place from others, which a new case does not. So
+        all three are fitted without each fold too, and the samples of a fold ranked among the others.
+
+        A policy that sees x and the margin learns from margins of held-out samples, since it meets new
+        cases. One that sees the margin alone learns which end of it to defer, from the machine's own
+        samples as in the paper: the held-out margins that it is judged by must not have had a say.
+        """
+        rate = len(self.deferred_indices_) / len(samples)
+        own = self._machine.decision_function(samples.X)
+        if rate in (0.0, 1.0) or self.cv is None:
+            policy.fit(samples.X, own, self.deferred_, seed)
+            threshold = threshold_at(policy.deferral_score(samples.X, own), rate, seed)
         else:
-            folds = fold_rows(self.cv, samples, seed)
+            folds = random_folds(self.cv, samples.X, samples.y, seed) if folds is None else folds
             self._say(f"policy and threshold, by {len(folds)} folds")
-            ratio = self.selection_.submodularity_ratio
-            part = selector.for_part(ratio, 1.0 - 1.0 / len(folds))
-            ranks, own = fit_cross(
-                samples,
-                self.deferred_,
-                self._machine,
-                policy,
-                folds,
-                part,
-                budget,
-                seed,
-                self.n_jobs,
+            context = FoldContext(samples, folds, seed, self.n_jobs)
+            part = selector.for_part(self.selection_.submodularity_ratio, 1.0 - 1.0 / len(folds))
+            # Of n samples a part with m has round(budget m / n) to defer.
+            budget = count_of(self.budget, len(samples))
+            counts = [round(budget * len(rest) / len(samples)) for rest, _ in context.splits]
+            threshold = self._held_out_threshold(policy, context, part, counts, own, rate)
+        if rate in (0.0, 1.0) and self.budget != 0:
+            which, what = (
+                ("all samples were", "every case") if rate else ("no sample was", "no case")
             )
-            self._threshold = threshold_from_folds(
-                ranks, own, self.deferral_rate_, len(folds), seed
-            )
-        if constant and self.budget != 0:
-            who, what = ("everybody", "all") if self.deferral_rate_ else ("nobody", "none")
             warnings.warn(
-                f"The policy cannot be learned, since {who} was deferred in training (budget: {budget} "
-                f"samples); it is constant, and `defer` defers {what} of the cases.",
+                f"The policy cannot be learned, since {which} deferred in training (budget: "
+                f"{count_of(self.budget, len(samples))} samples); it is constant, and `defer` defers "
+                f"{what}.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         self.policy_ = policy
-        self.deferral_threshold_ = self._threshold.value
+        self._threshold, self._rate = threshold, rate
+
+    def _held_out_threshold(
+        self,
+        policy: DeferralPolicy,
+        context: FoldContext,
+        selector: Selector,
+        counts: list[int],
+        own: Array,
+        rate: float,
+    ) -> Threshold:
+        """Fit the policy, and find the threshold by ranks of held-out samples."""
+        X, seed = context.samples.X, context.seed
+        parts = self._parts(context, selector, counts)
+        margin = context.join([part.margin for part in parts])
+        policy.fit(X, own if policy.features == "margin" else margin, self.deferred_, seed)
+        ranks = held_out(
+            _ranks_of_fold,
+            context.splits,
+            policy,
+            X,
+            margin,
+            seed,
+            len(parts),
+            each=list(enumerate(parts)),
+            n_jobs=self.n_jobs,
+        )
+        scores = policy.deferral_score(X, own)
+        return threshold_from_folds(context.join(ranks), scores, rate, len(parts), seed)
+
+    def _parts(self, context: FoldContext, selector: Selector, counts: list[int]) -> list[_FoldFit]:
+        """Selection and machine without each fold."""
+        loss = context.samples.hinge_cost(self.deferral_cost)
+        return held_out(
+            _select_without,
+            context.splits,
+            context.samples,
+            loss,
+            selector,
+            each=counts,
+            n_jobs=context.n_jobs,
+        )
+
+    def held_out_scores(self, context: FoldContext) -> HeldOutScores:
+        """Decision values and deferral scores of held-out samples; see `Team.held_out_scores`.
+
+        As in `fit`, the sweep is for all samples, parts take the ratio that it finds, and a policy that
+        sees more than the margin learns from held-out ones. Teams that differ only in their policy
+        share selections.
+        """
+        context = replace(context, samples=self._with_own_settings(context.samples))
+        samples, seed = context.samples, draw_seed(context.seed)
+        selector = self._selector(seed)
+        key = (context.machine, identity(self, "policy"))
+
+        def sweep() -> float:
+            loss = samples.hinge_cost(self.deferral_cost)
+            found = selector.run(samples.objective(), loss, count_of(self.budget, len(samples)))
+            return found.submodularity_ratio
+
+        ratio = self.submodularity_ratio
+        if ratio == "sweep":
+            ratio = context.once(("ratio", *key), sweep)
+        share = share_of(self.budget, len(samples))
+        counts = [count_of(share, len(rest)) for rest, _ in context.splits]
+        selecting = selector.for_part(float(ratio), 1.0 - 1.0 / len(counts))
+        parts = context.once(("parts", *key), lambda: self._parts(context, selecting, counts))
+        margin = context.join([part.margin for part in parts])
+        scores = []
+        for (rest, fold), part in zip(context.splits, parts, strict=True):
+            policy = resolve_policy(self.policy, sparse=hasattr(samples.X, "tocsr"))
+            seen = part.own_margin if policy.features == "margin" else margin[rest]
+            policy.fit(samples.X[rest], seen, part.deferred, context.seed)
+            ranked = policy.deferral_score(samples.X[fold], part.margin)
+            scores.append(places(ranked, part.rate))
+        rate = context.mean_rate([part.rate for part in parts])
+        return HeldOutScores(margin, context.join(scores), rate)
 
     def _warn_of_lost_classes(self, signs: Array) -> None:
-        """Say so, with counts, if humans took all samples of a class."""
+        """Warn, with counts, if humans take all samples of a class."""
         counts = [int((signs == sign).sum()) for sign in (-1.0, 1.0)]
         kept = [int((signs[~self.deferred_] == sign).sum()) for sign in (-1.0, 1.0)]
         if 0 not in kept:
@@ -410,14 +444,14 @@ class AssistedSVC(MachineMixin, TeamMixin, ClassifierMixin, BaseEstimator):
             f"Humans take {said}: the machine is left without a class, and predicts {answer!r} for "
             "every case. Lower the budget, or set min_kept_per_class.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
 
     def _say(self, text: str) -> None:
         if self.verbose:
             print(f"[AssistedSVC] {text}")
 
-    # -- what the mixins ask for ---------------------------------------------------------------
+    # -- what the team asks for ----------------------------------------------------------------
 
     def _rank(self, X: Any) -> Array:
         margin = self._decide(X) if self.policy_.sees_margin else None
@@ -428,23 +462,45 @@ class AssistedSVC(MachineMixin, TeamMixin, ClassifierMixin, BaseEstimator):
 
     # -- the certificate, and how a model is stored --------------------------------------------
 
-    @property
-    def certificate_(self) -> Certificate:
-        """What is known about how good the selection is; computed when first asked for."""
+    def certify(self) -> Certificate:
+        """Compute what is known about how good the selection is; the result is kept as `certificate_`.
+
+        It can take longer than the fit. It needs the training data, which a fitted model holds on to
+        until then, in this process only: call it before the model is copied or stored.
+
+        Returns
+        -------
+        certificate : deferlearn.bounds.Certificate
+            The bound on the best selection's value, the guarantee of the theorem if its conditions
+            hold, and a `summary()` in words.
+        """
         check_is_fitted(self)
         if self._certificate is None:
-            assert self._objective is not None
+            if self._objective is None:
+                raise ValueError(
+                    "The certificate needs the training data, and a model that was copied or loaded has "
+                    "none: call certify() on the fitted model, before it is copied or stored."
+                )
             self._certificate = certificate(self._objective, self.selection_, self.human_loss_)
             self._objective = None  # and with it the training data
         return self._certificate
 
+    @property
+    def certificate_(self) -> Certificate:
+        """What is known about how good the selection is, once `certify` was called."""
+        check_is_fitted(self)
+        if self._certificate is None:
+            raise AttributeError(
+                "certificate_ is not known yet: call certify(), which computes it."
+            )
+        return self._certificate
+
     def __getstate__(self) -> dict[str, Any]:
-        # A stored model knows its certificate, since it leaves the training data behind.
-        if getattr(self, "_objective", None) is not None and hasattr(self, "_threshold"):
-            _ = self.certificate_
+        # The state of a model is what prediction needs; the objective holds all training data.
         state = dict(super().__getstate__())
         if "selection_" in state:
             state["selection_"] = pack(state["selection_"])
+            state["_objective"] = None
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -452,3 +508,50 @@ class AssistedSVC(MachineMixin, TeamMixin, ClassifierMixin, BaseEstimator):
         if "selection_" in state:
             state["selection_"] = unpack(state["selection_"])
         super().__setstate__(state)
+
+
+class _FoldFit(NamedTuple):
+    """Without a fold: decision values of the fold and of the others, and which of these were deferred."""
+
+    margin: Array
+    own_margin: Array
+    deferred: Bools
+
+    @property
+    def rate(self) -> float:
+        return float(self.deferred.mean())
+
+
+def _select_without(
+    train: Index, test: Index, samples: Samples, loss: Array, selector: Selector, budget: int
+) -> _FoldFit:
+    part = samples.part(train)
+    objective = part.objective()
+    deferred = np.zeros(len(train), dtype=bool)
+    for k in selector.run(objective, loss[train], budget).order:
+        objective.remove(int(k))
+        deferred[k] = True
+    decide = part.machine_in(objective).decision_function
+    return _FoldFit(decide(samples.seen_by(test, train)), decide(part.X), deferred)
+
+
+def _ranks_of_fold(
+    train: Index,
+    test: Index,
+    policy: DeferralPolicy,
+    X: Any,
+    margin: Array,
+    seed: int,
+    n_folds: int,
+    own: tuple[int, _FoldFit],
+) -> Array:
+    """Ranks of one fold among the other samples, by a policy that has not seen it.
+
+    A policy that ranks by the margin alone has learned no more from the fold than the direction. Folds in
+    doubt about that would speak of the wrong end of the margins, so it is taken as it is.
+    """
+    place, part = own
+    if not policy.ranks_by_margin:
+        policy = clone(policy).fit(X[train], margin[train], part.deferred, seed)
+    new = policy.deferral_score(X[test], margin[test])
+    return ranks_among(new, policy.deferral_score(X[train], part.own_margin), place, n_folds)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from deferlearn.teams.baseline import Array, Baseline, Human, MachineBaseline
-from deferlearn.teams.crossfit import Samples
-from deferlearn.teams.machine import Machine
+from deferlearn.teams.context import FoldContext, HeldOutScores
+from deferlearn.teams.held_out import Index
 from deferlearn.teams.parameters import count_of
+from deferlearn.teams.samples import Samples
+from deferlearn.teams.team import Array, Bools, SVMTeam, Team
 from deferlearn.teams.threshold import Threshold
 
-Bools = NDArray[np.bool_]
+NO_CASE = Threshold(np.inf, 0.0, 0.0, 0)
+EVERY_CASE = Threshold(-np.inf, 0.0, 0.0, 0)
 
 
-class FullAutomation(MachineBaseline):
+class FullAutomation(SVMTeam):
     """The machine answers every case: a plain support vector machine, fitted on all samples.
 
     It is what `AssistedSVC` is at a budget of zero.
@@ -29,13 +30,13 @@ class FullAutomation(MachineBaseline):
     kernel : {"linear", "poly", "rbf", "precomputed"} or callable, default="linear"
         As in `AssistedSVC`.
     degree, gamma, coef0 : float
-        Of the kernels "poly" and "rbf", as in `sklearn.svm.SVC`.
+        Parameters of the kernels "poly" and "rbf", as in `sklearn.svm.SVC`.
     fit_intercept : bool, default=True
         Whether the machine has an offset b.
     margin : {"soft", "hard"}, default="soft"
         "hard" is for the linear kernel and classes that can be separated.
     class_weight : dict, "balanced" or None, default=None
-        The price of an error on each class.
+        The cost of an error on each class.
 
     Attributes
     ----------
@@ -64,9 +65,13 @@ class FullAutomation(MachineBaseline):
     True
     """
 
+    is_assisted = False
+    is_quick = True
+
     def __init__(
         self,
         alpha: float = 1.0,
+        *,
         kernel: Any = "linear",
         degree: float = 3,
         gamma: float | str = "scale",
@@ -84,14 +89,23 @@ class FullAutomation(MachineBaseline):
         self.margin = margin
         self.class_weight = class_weight
 
-    def _fit_team(self, samples: Samples, machine: Machine, human: Human) -> None:
-        _set_rate(self, 0.0)
+    def fit_samples(self, samples: Samples, folds: list[Index] | None = None) -> Self:
+        """Fit on samples that have been checked already; see `Team.fit_samples`."""
+        self._note(samples)
+        self._machine = samples.solve()
+        self._threshold, self._rate = NO_CASE, 0.0
+        return self
+
+    def held_out_scores(self, context: FoldContext) -> HeldOutScores:
+        """Decision values of held-out samples, of which none is deferred; see `Team.held_out_scores`."""
+        margin, _ = context.margins()
+        return HeldOutScores(margin, np.full(len(margin), -np.inf), 0.0)
 
     def _rank(self, X: Any) -> Array:
         return np.zeros(X.shape[0])
 
     def defer_top(self, X: Any, budget: float | int | None = None) -> Bools:
-        """Nobody, whatever the budget.
+        """No case, whatever the budget.
 
         Parameters
         ----------
@@ -107,7 +121,7 @@ class FullAutomation(MachineBaseline):
         return _all_alike(self._check_new(X).shape[0], budget, False)
 
 
-class NoAutomation(Baseline):
+class NoAutomation(Team):
     """Humans answer every case.
 
     There is no machine to learn. Its methods exist all the same and answer with the majority of y, as
@@ -141,16 +155,16 @@ class NoAutomation(Baseline):
         tags.classifier_tags.poor_score = True  # of its machine, which knows nothing
         return tags
 
-    def _fits_sparse(self) -> bool:
-        return True
-
     def _takes_sparse(self) -> bool:
         return True
 
-    def _fit(self, X: Any, y: NDArray[Any], signs: Array, human: Human) -> None:
-        # The smaller label where there are equally many: as `AssistedSVC` with everybody deferred.
-        self._answer = 1.0 if signs.sum() > 0 else -1.0
-        _set_rate(self, 1.0)
+    def fit_samples(self, samples: Samples, folds: list[Index] | None = None) -> Self:
+        """Fit on samples that have been checked already; see `Team.fit_samples`."""
+        self._note(samples)
+        # The smaller label where there are equally many: as `AssistedSVC` with every sample deferred.
+        self._answer = 1.0 if samples.y.sum() > 0 else -1.0
+        self._threshold, self._rate = EVERY_CASE, 1.0
+        return self
 
     def _decide(self, X: Any) -> Array:
         return np.full(X.shape[0], self._answer)
@@ -159,7 +173,7 @@ class NoAutomation(Baseline):
         return np.ones(X.shape[0])
 
     def defer_top(self, X: Any, budget: float | int | None = None) -> Bools:
-        """Everybody, whatever the budget.
+        """Every case, whatever the budget.
 
         Parameters
         ----------
@@ -173,13 +187,6 @@ class NoAutomation(Baseline):
         deferred : ndarray of bool of shape (n_samples,)
         """
         return _all_alike(self._check_new(X).shape[0], budget, True)
-
-
-def _set_rate(estimator: Any, rate: float) -> None:
-    """Defer all or none of the cases, by a threshold that every or no score exceeds."""
-    estimator._threshold = Threshold(np.inf if rate == 0.0 else -np.inf, 0.0, 0.0, 0)
-    estimator.deferral_threshold_ = estimator._threshold.value
-    estimator.deferral_rate_ = rate
 
 
 def _all_alike(n: int, budget: float | int | None, deferred: bool) -> Bools:

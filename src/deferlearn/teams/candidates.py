@@ -1,4 +1,4 @@
-"""The teams among which `AssistedSVCCV` chooses, from simple to elaborate."""
+"""The teams among which a search chooses, from simple to elaborate."""
 
 from __future__ import annotations
 
@@ -42,10 +42,6 @@ DEFAULT_POLICIES = (
 )
 
 
-# They can use the machines that are fitted once a fold and shared.
-SharedMachine = UncertaintyTriage | FullAutomation | AdvantageTriage
-
-
 def resolve_team(policy: Any) -> Any:
     """The team, not fitted, that a name, a policy or a classifier stands for."""
     if isinstance(policy, str):
@@ -53,7 +49,7 @@ def resolve_team(policy: Any) -> Any:
             raise ValueError(f"policies has {policy!r}, which is not known; use {list(TEAMS)}.")
         return clone(TEAMS[policy])
     if hasattr(policy, "predict_assisted") and not isinstance(policy, type):
-        if isinstance(policy, SharedMachine) and policy.margin != "soft":
+        if getattr(policy, "shares_machines", False) and policy.margin != "soft":
             raise ValueError(
                 f"policies has {policy!r}, but the machines to try have soft margins; leave out its "
                 f"margin={policy.margin!r}."
@@ -82,11 +78,3 @@ def equip(team: Any, settings: MachineSettings, common: dict[str, Any]) -> Any:
     return clone(team).set_params(
         **{name: value for name, value in {**machine, **common}.items() if name in own}
     )
-
-
-def is_quick(team: Any) -> bool:
-    """Whether it can be tried for next to nothing once the machines of the folds are there."""
-    if isinstance(team, UncertaintyTriage | FullAutomation):
-        return True
-    simple = isinstance(team, AdvantageTriage)
-    return simple and (team.machine_error, team.human_error) == ("margin", "class")

@@ -23,7 +23,7 @@ def choose(
 ) -> int:
     """The candidate of the first policy whose best one nearly ties with the best of all.
 
-    If nobody does better than without assistance, that is taken: no human time for a tie.
+    If no candidate does better than without assistance, that is chosen: no human time for a tie.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def choose(
     -------
     index : int
     """
-    everybody = np.arange(len(mean))
+    candidates = np.arange(len(mean))
     size = float(np.abs(mean).max())
 
     def as_good(candidate: int, best: int) -> bool:
@@ -54,8 +54,8 @@ def choose(
         best = int(among[np.argmax(mean[among])])
         return next(int(k) for k in among if as_good(int(k), best))
 
-    best = first_best(everybody)
-    for k in [] if unassisted is None else everybody[unassisted]:
+    best = first_best(candidates)
+    for k in [] if unassisted is None else candidates[unassisted]:
         if as_good(int(k), best):
             return int(k)
     for place in np.unique(policy):
@@ -64,7 +64,7 @@ def choose(
             return best
         gap = np.asarray(gaps(best, candidate), dtype=np.float64)
         error = gap.std(ddof=1) / np.sqrt(len(gap)) if len(gap) > 1 else 0.0
-        # Who is ahead in one case alone is ahead by exactly one standard error.
+        # A candidate that is ahead in a single case is ahead by exactly one standard error.
         if gap.mean() <= n_standard_errors * error * (1.0 + TIE):
             return candidate
     return best

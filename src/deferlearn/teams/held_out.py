@@ -22,7 +22,11 @@ Result = TypeVar("Result")
 
 
 def held_out(
-    work: Callable[..., Result], splits: Sequence[Split], *shared: Any, n_jobs: int | None = None
+    work: Callable[..., Result],
+    splits: Sequence[Split],
+    *shared: Any,
+    each: Sequence[Any] | None = None,
+    n_jobs: int | None = None,
 ) -> list[Result]:
     """What ``work(train, test, *shared)`` returns for each split, in their order.
 
@@ -35,6 +39,8 @@ def held_out(
         Row positions.
     *shared
         Further arguments, the same for every split.
+    each : sequence or None, default=None
+        One value per split, as the last argument of ``work``.
     n_jobs : int or None, default=None
         How many splits to work on at a time, as in joblib.
 
@@ -51,7 +57,9 @@ def held_out(
     >>> held_out(lambda train, test, y: float(y[train].mean()), [(rows[1:], rows[:1])], y)
     [3.6666666666666665]
     """
-    return call_each(work, ((train, test, *shared) for train, test in splits), n_jobs)
+    own = [()] * len(splits) if each is None else [(value,) for value in each]
+    calls = ((train, test, *shared, *more) for (train, test), more in zip(splits, own, strict=True))
+    return call_each(work, calls, n_jobs)
 
 
 def splitter_of(cv: Any, y: ArrayLike, groups: ArrayLike | None, random_state: Any) -> Any:

@@ -21,7 +21,7 @@ from deferlearn.objective.validation import (
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-# Megabytes for kernels, where nobody says another number.
+# Megabytes for kernels, unless the user gives another number.
 CACHE_SIZE = 512.0
 
 

@@ -44,7 +44,7 @@ def _alphas_of(asked: Any) -> list[float]:
         return [float(a) for a in np.geomspace(SMALLEST_ALPHA, LARGEST_ALPHA, int(asked))]
     if not np.iterable(asked) or isinstance(asked, str | Mapping):
         raise ValueError(
-            f"alphas={plain(asked)!r} must be how many to try, or a list of positive numbers."
+            f"alphas={plain(asked)!r} must be the number of values to try, or a list of positive numbers."
         )
     alphas = list(asked)
     for alpha in alphas:
@@ -60,7 +60,7 @@ def check_kernel(kernel: Any) -> None:
     strange = set(kernel) - KERNEL_PARAMETERS if isinstance(kernel, Mapping) else set()
     if strange:
         raise ValueError(
-            f"kernels has {kernel!r}: {sorted(strange)[0]!r} is none of {sorted(KERNEL_PARAMETERS)}."
+            f"kernels has {kernel!r}: {sorted(strange)[0]!r} is not one of {sorted(KERNEL_PARAMETERS)}."
         )
 
 

@@ -6,6 +6,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 
 from deferlearn._utils.checks import is_number, is_whole, plain
@@ -41,6 +42,17 @@ def share_of(budget: Any, n: int) -> float:
     return int(budget) / n if isinstance(budget, Integral) else float(budget)
 
 
+def draw_seed(random_state: Any) -> int:
+    """One random seed for everything that is random in a fit."""
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+def check_verbose(verbose: Any) -> None:
+    """Refuse a level that is not a whole number, 0 or larger."""
+    if not isinstance(verbose, Integral | np.bool_) or verbose < 0:
+        raise ValueError(f"verbose={plain(verbose)!r} must be a whole number, 0 for silence.")
+
+
 def check_parameters(estimator: Any) -> None:
     """Refuse parameters of the wrong type or range, whether or not this fit will use them.
 
@@ -54,7 +66,7 @@ def check_parameters(estimator: Any) -> None:
         isinstance(e.budget, Integral) or not isinstance(e.budget, Real) or e.budget != 1.0
     ):
         raise ValueError(
-            f"budget={plain(e.budget)!r}: selection='unconstrained' knows no budget, so it must be 1.0; "
+            f"budget={plain(e.budget)!r}: selection='unconstrained' has no budget, so it must be 1.0; "
             "use 'distorted' or 'stochastic' to respect one."
         )
     if not (isinstance(e.submodularity_ratio, str) and e.submodularity_ratio == "sweep"):
@@ -71,51 +83,50 @@ def check_parameters(estimator: Any) -> None:
     if e.human_bound is not None and (not is_number(e.human_bound) or e.human_bound <= 0):
         raise ValueError(f"human_bound={plain(e.human_bound)!r} must be a positive number or None.")
     check_folds(e.cv, e.n_jobs)
-    if not isinstance(e.verbose, Integral | np.bool_) or e.verbose < 0:
-        raise ValueError(f"verbose={plain(e.verbose)!r} must be a whole number, 0 for silence.")
+    check_verbose(e.verbose)
 
 
 def check_cost(deferral_cost: Any) -> None:
-    """Refuse what is no price."""
+    """Refuse a cost that is not a number, 0 or larger."""
     if not is_number(deferral_cost) or deferral_cost < 0:
         raise ValueError(f"deferral_cost={plain(deferral_cost)!r} must be a number, 0 or larger.")
 
 
 def check_folds(cv: Any, n_jobs: Any) -> None:
-    """Refuse what is neither folds nor None, and numbers of jobs that are none."""
+    """Refuse a cv that is neither folds nor None, and an n_jobs that is no number of jobs."""
     # An iterable of splits or a splitter; a string is iterable too, but holds no splits.
     splitter = hasattr(cv, "split") or hasattr(cv, "__iter__")
     folds = cv >= 2 if is_whole(cv) else splitter and not isinstance(cv, str | bool)
     if cv is not None and not folds:
         raise ValueError(
-            f"cv={plain(cv)!r} must be a number of folds (at least 2), a splitter such as KFold, or None: "
-            "then the threshold is taken from the training samples."
+            f"cv={plain(cv)!r} must be a number of folds (at least 2), a splitter such as KFold, or None, "
+            "which takes the threshold from the training samples."
         )
     if n_jobs is not None and (not is_whole(n_jobs) or n_jobs == 0):
         raise ValueError(f"n_jobs={plain(n_jobs)!r} must be a whole number other than 0, or None.")
 
 
-def prices_of(class_weight: Any, y: Any, signs: Any, classes: Any) -> Any:
-    """The price of an error on each sample; ``signs`` are y as -1 and +1."""
+def error_weights(class_weight: Any, y: Any, signs: Any, classes: Any) -> Any:
+    """What an error on each sample costs; ``signs`` are y as -1 and +1."""
     codes = (signs > 0).astype(np.int64)
     if class_weight is None:
         return np.ones(len(codes))
     if not (isinstance(class_weight, dict) or class_weight == "balanced"):
         raise ValueError(
-            f"class_weight={class_weight!r} must be None, 'balanced' or a dict of the classes' prices."
+            f"class_weight={class_weight!r} must be None, 'balanced' or a dict with a weight per class."
         )
     if isinstance(class_weight, dict):
         unknown = [label for label in class_weight if label not in set(classes.tolist())]
         if unknown:
             raise ValueError(
-                f"class_weight has a price for {plain(unknown[0])!r}, which is none of the classes "
+                f"class_weight has a weight for {plain(unknown[0])!r}, which is none of the classes "
                 f"{classes.tolist()}."
             )
-        for label, price in class_weight.items():
-            if not is_number(price) or price <= 0:
+        for label, weight in class_weight.items():
+            if not is_number(weight) or weight <= 0:
                 raise ValueError(
                     f"class_weight of {plain(label)!r} must be a positive number, got "
-                    f"{plain(price)!r}."
+                    f"{plain(weight)!r}."
                 )
         return np.array([float(class_weight.get(c, 1.0)) for c in classes.tolist()])[codes]
     return compute_class_weight("balanced", classes=classes, y=y)[codes]

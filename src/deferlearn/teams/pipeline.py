@@ -11,7 +11,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from deferlearn.humans.human import Answers, warn_if_reordered
+from deferlearn.humans.human import warn_if_reordered
+from deferlearn.teams.answers import Answers
 
 
 def _final_has(name: str) -> Any:
@@ -79,14 +80,14 @@ class AssistedPipeline(Pipeline):
         return self
 
     def _check_names(self, params: dict[str, Any]) -> None:
-        """Refuse what is for no step, and say what it would be called for the last one."""
+        """Refuse a parameter that belongs to no step, and name it as the last step would take it."""
         steps = [name for name, _ in self.steps]
         for name in params:
             step, separator, parameter = name.partition("__")
             if not separator:
                 raise ValueError(
-                    f"{name} is for no step. Without metadata routing a parameter of fit names its step: "
-                    f"{steps[-1]}__{name}=... for the last one."
+                    f"{name} belongs to no step. Without metadata routing a parameter of fit names its "
+                    f"step: {steps[-1]}__{name}=... for the last one."
                 )
             if step not in steps:
                 raise ValueError(
@@ -107,8 +108,8 @@ class AssistedPipeline(Pipeline):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the cases.
         **params
-            For the steps that request them, with metadata routing on. Without it there is nobody to
-            take them, which is an error.
+            For the steps that request them, with metadata routing on. Without routing no step can take
+            them, which is an error.
 
         Returns
         -------

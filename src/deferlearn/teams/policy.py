@@ -55,7 +55,7 @@ class DeferralPolicy(BaseEstimator):
     estimator_ : classifier or None
         The fitted one; None if there was nothing to learn.
     constant_ : float or None
-        The score of every case if nobody (0) or everybody (1) had been deferred.
+        The score of every case if no sample (0) or all samples (1) had been deferred.
 
     Examples
     --------

@@ -14,11 +14,13 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from deferlearn.humans.human import losses_of
-from deferlearn.teams.baseline import Array, Human
-from deferlearn.teams.crossfit import Samples
-from deferlearn.teams.errors import differs_from_human, disagrees_with_self, scores_of
+from deferlearn.humans.human import Human
+from deferlearn.humans.losses import majority_labels
+from deferlearn.teams.context import FoldContext, identity, places
+from deferlearn.teams.held_out import Index, held_out
 from deferlearn.teams.policy import seed_all
+from deferlearn.teams.samples import Samples
+from deferlearn.teams.team import Array, Bools
 from deferlearn.teams.triage import Triage
 
 # The paper's network; it leaves the strength of the penalty and the steps open. These are
@@ -49,24 +51,25 @@ class PredictedErrorTriage(Triage):
     kernel : {"linear", "poly", "rbf", "precomputed"} or callable, default="linear"
         As in `AssistedSVC`.
     degree, gamma, coef0 : float
-        Of the kernels "poly" and "rbf", as in `sklearn.svm.SVC`.
+        Parameters of the kernels "poly" and "rbf", as in `sklearn.svm.SVC`.
     fit_intercept : bool, default=True
         Whether the machine has an offset b.
     margin : {"soft", "hard"}, default="soft"
         "hard" is for the linear kernel and classes that can be separated.
     class_weight : dict, "balanced" or None, default=None
-        The price of the machine's error on each class.
+        The cost of the machine's error on each class.
     error_model : classifier or None, default=None
-        What predicts errors from x; needs `predict_proba`, and is cloned for each of the two. None is the
+        The model that predicts errors from x; it needs `predict_proba`, and is cloned for each of the two.
+        None is the
         paper's perceptron on standardised features: 100 hidden ReLU units, an L2 penalty, stochastic
         gradient descent.
     cv : int, splitter or None, default=5
-        Folds behind the threshold of `defer`: for each, machine and both classifiers are fitted on the
-        others. None takes the scores of the training samples.
+        Folds behind the threshold of `defer`: for each fold, the machine and both classifiers are fitted
+        on the others. None uses the scores of the training samples.
     n_jobs : int or None, default=None
-        How many folds to work on at a time.
+        The number of folds to work on at a time.
     random_state : int, RandomState or None, default=None
-        Of the classifiers, the folds and the coin between equal scores.
+        Seed of the classifiers, of the folds, and of the coin that decides between equal scores.
 
     Attributes
     ----------
@@ -80,7 +83,7 @@ class PredictedErrorTriage(Triage):
     deferral_threshold_ : float
         `defer` defers above it.
     deferral_rate_ : float
-        The budget as a fraction, which `defer` keeps to.
+        The budget as a fraction: the expected share of new cases that `defer` defers.
     n_samples_fit_ : int
         Number of training samples.
     n_features_in_ : int
@@ -91,10 +94,10 @@ class PredictedErrorTriage(Triage):
     Notes
     -----
     Of `human_loss` only this is used: above 1, the hinge loss of an undecided answer, the human is
-    wrong. Samples that nobody read have no part in the two models, and a warning says how many.
+    wrong. Samples without an answer are left out of the two models, and a warning says how many.
 
     The machine's errors are those on its own training samples, as in the paper. A machine that has
-    learned them by heart errs nowhere, and there is nothing to predict.
+    memorised them errs nowhere, and there is nothing to predict.
 
     References
     ----------
@@ -117,6 +120,7 @@ class PredictedErrorTriage(Triage):
     def __init__(
         self,
         budget: float | int = 0.2,
+        *,
         alpha: float = 1.0,
         kernel: Any = "linear",
         degree: float = 3,
@@ -175,43 +179,62 @@ class PredictedErrorTriage(Triage):
                 "cannot be compared; set its option for probabilities, or take another classifier."
             )
 
-    def _check_human(self, signs: Array, human: Human) -> None:
-        with warnings.catch_warnings():
-            # No average is put into gaps here: the samples are left out, see `_answers_of`.
-            warnings.filterwarnings("ignore", message=".*read by nobody", category=UserWarning)
-            losses_of(signs, self.classes_, **human)
-
-    def _answers_of(self, signs: Array, human: Human) -> Array:
-        scores = scores_of(signs, self.classes_, **human)
-        unread = int(np.isnan(scores).all(axis=1).sum())
+    def _warn_of(self, human: Human) -> None:
+        human.warn(gaps=False, stacklevel=3)
+        unread = int(np.isnan(human.scores).all(axis=1).sum())
         if unread:
             warnings.warn(
-                f"{unread} of {len(scores)} cases were read by nobody and are left out where the errors "
+                f"{unread} of {len(human.scores)} cases have no answer and are left out where the errors "
                 "of machine and human are learned.",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=3,
             )
-        return scores
 
     def _fit_ranker(
-        self, samples: Samples, margin: Array, answers: Array | None, seed: int
-    ) -> tuple[Any, Any]:
-        assert answers is not None
-        human = self._fit_human(samples.X, samples.y, answers, seed)
-        return self._fit_machine(samples.X, margin, answers, seed), human
+        self, samples: Samples, own: Array, context: FoldContext | None, seed: int
+    ) -> Any:
+        rows = np.arange(len(samples))
+        human = self._human_model(rows, rows, samples, seed)
+        return self._machine_model(rows, rows, samples, seed, own), human
 
-    def _fit_machine(self, X: Any, margin: Array, answers: Array, seed: int) -> Any:
+    def _rankers(self, context: FoldContext) -> list[Any]:
+        splits, samples, seed, jobs = context.splits, context.samples, context.seed, context.n_jobs
+        # The human is the same beside every machine.
+        humans = context.once(
+            (
+                "human errors",
+                identity(self, "budget", "alpha", "kernel", "degree", "gamma", "coef0"),
+            ),
+            lambda: held_out(self._human_model, splits, samples, seed, n_jobs=jobs),
+        )
+        own = context.margins()[1]
+        machines = held_out(self._machine_model, splits, samples, seed, each=own, n_jobs=jobs)
+        return list(zip(machines, humans, strict=True))
+
+    def _held_out_scores(self, context: FoldContext) -> Array:
+        # What it predicts are probabilities, but each fold's own: places are compared.
+        scores = super()._held_out_scores(context)
+        return context.join([places(scores[fold], 0.5) for fold in context.folds])
+
+    def _machine_model(
+        self, train: Index, test: Index, samples: Samples, seed: int, own: Array
+    ) -> Any:
+        """The model of the errors of a machine whose decision values of its samples are ``own``."""
+        answers = samples.human.scores[train]
         read = ~np.isnan(answers).all(axis=1)
-        return self._model(X[read], differs_from_human(margin[read], answers[read]), seed)
+        errs = differs_from_human(own[read], answers[read])
+        return self._model(samples.X[train][read], errs, seed)
 
-    def _fit_human(self, X: Any, y: Array, answers: Array, seed: int) -> Any:
+    def _human_model(self, train: Index, test: Index, samples: Samples, seed: int) -> Any:
         """The model of the human's errors, which knows nothing of the machine."""
+        answers, y = samples.human.scores[train], samples.y[train]
         read = ~np.isnan(answers).all(axis=1)
-        return self._model(X[read], disagrees_with_self(answers[read], y[read]), seed)
+        errs = disagrees_with_self(answers[read], y[read])
+        return self._model(samples.X[train][read], errs, seed)
 
     def _model(self, X: Any, errs: NDArray[np.bool_], seed: int) -> Any:
         """A classifier fitted on who errs."""
-        if len(errs) == 0:  # a fold whose answers were all of the samples': nobody is known to err
+        if len(errs) == 0:  # no answer is known outside of a fold
             return DummyClassifier().fit(np.zeros((1, X.shape[1])), [0])
         if errs.all() or not errs.any():
             model: Any = DummyClassifier()
@@ -237,3 +260,34 @@ def _probability_of_error(model: Any, X: Any) -> Array:
     if len(model.classes_) == 1:
         return np.full(X.shape[0], float(model.classes_[0]))
     return np.asarray(model.predict_proba(X)[:, 1], dtype=np.float64)
+
+
+def differs_from_human(machine: Array, scores: Array) -> Bools:
+    """Whether the machine's answer is not the one that the team would get from the human.
+
+    That is the majority of those who answered, ties to the first. Every row needs an answer.
+    """
+    said = np.where(np.isnan(scores), np.nan, np.where(scores >= 0, 1.0, -1.0))
+    return np.asarray(np.where(machine > 0, 1.0, -1.0) != majority_labels(said))
+
+
+def disagrees_with_self(scores: Array, signs: Array) -> Bools:
+    """Whether humans err: whether two halves of them differ.
+
+    Those who answered are split in their order into two halves, the first one larger if need be; each
+    half's scores are averaged, and the sign is its answer. Of a single one the truth is the judge.
+    """
+    given = ~np.isnan(scores)
+    count = given.sum(axis=1, keepdims=True)
+    place = np.cumsum(given, axis=1) - 1
+    in_first = given & (2 * place < count)
+    first = _sign_of_mean(scores, in_first)
+    second = _sign_of_mean(scores, given & ~in_first)
+    return np.where(count[:, 0] == 1, first != signs, first != second)
+
+
+def _sign_of_mean(scores: Array, members: Bools) -> Array:
+    """The sign of the members' mean; of a mean of zero, the first one's side."""
+    total = np.where(members, scores, 0.0).sum(axis=1)
+    first = scores[np.arange(len(scores)), members.argmax(axis=1)]
+    return np.where(np.where(total == 0, first, total) >= 0, 1.0, -1.0)

@@ -1,4 +1,4 @@
-"""Fit a team anew on each split, at each budget, and let it answer the test part with its human."""
+"""Refit a team on each split, at each budget, and let it answer the held-out cases with its human."""
 
 from __future__ import annotations
 
@@ -16,13 +16,10 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import has_fit_parameter
 
-from deferlearn._utils.jobs import call_each
 from deferlearn.metrics import find_member
+from deferlearn.teams.held_out import Index, Split, held_out
 
-Index = NDArray[np.intp]
-Split = tuple[Index, Index]
-
-# By which of them `fit` is told of the human, if several are at hand.
+# Ways to describe the human to `fit`; the first that is given is used.
 TOLD_BY = ("human_loss", "human_scores", "human_labels")
 
 
@@ -37,9 +34,9 @@ class SplitData:
     human_labels : array-like
         The answers that the team gives to deferred test cases.
     told_by : str
-        Name of what `fit` is told of the human.
+        Name of the argument of `fit` that describes the human.
     told : array-like
-        What it is told.
+        Its value.
     groups : array-like or None
         Passed on to a `fit` that asks for them.
     """
@@ -65,7 +62,7 @@ class TestPart:
     classes : ndarray or None
         The classes of the fitted estimator, if it tells.
     warned : tuple of (type, str)
-        What was warned of on the way.
+        The warnings that were caught.
     """
 
     __test__ = False  # pytest takes classes of this name for tests
@@ -87,13 +84,17 @@ def refit(
 ) -> list[list[TestPart]]:
     """For each split a list with the test part at each budget; clones are fitted, never `estimator`.
 
-    What many fits warn of in the same words is said once, as from the caller's caller.
+    A warning that several fits repeat is given once, as from the caller's caller.
     """
     tasks = [(split, budget) for split in splits for budget in budgets]
-    parts = call_each(
+    parts = held_out(
         _answer_split,
-        ((clone(estimator), data, split, budget, batch) for split, budget in tasks),
-        n_jobs,
+        [split for split, _ in tasks],
+        estimator,
+        data,
+        batch,
+        each=[budget for _, budget in tasks],
+        n_jobs=n_jobs,
     )
     for category, text in dict.fromkeys(warning for part in parts for warning in part.warned):
         warnings.warn(text, category, stacklevel=stacklevel)
@@ -102,17 +103,16 @@ def refit(
 
 
 def _answer_split(
-    estimator: Any, data: SplitData, split: Split, budget: float | int, batch: bool
+    train: Index, test: Index, estimator: Any, data: SplitData, batch: bool, budget: float | int
 ) -> TestPart:
     with warnings.catch_warnings(record=True) as caught:
-        part = _fit_and_answer(estimator, data, split, budget, batch)
+        part = _fit_and_answer(train, test, clone(estimator), data, batch, budget)
     return replace(part, warned=tuple((w.category, str(w.message)) for w in caught))
 
 
 def _fit_and_answer(
-    estimator: Any, data: SplitData, split: Split, budget: float | int, batch: bool
+    train: Index, test: Index, estimator: Any, data: SplitData, batch: bool, budget: float | int
 ) -> TestPart:
-    train, test = split
     name = budget_name(estimator)
     if name is not None:
         estimator.set_params(**{name: budget})
@@ -139,7 +139,7 @@ def budget_name(estimator: Any) -> str | None:
 
 
 def _fit_name(estimator: Any, name: str) -> str:
-    """Keyword by which `fit` takes what it is told: a pipeline without routing wants the step."""
+    """Keyword for an argument of `fit`: a pipeline without routing wants the name of the step, too."""
     if isinstance(estimator, Pipeline) and not get_config()["enable_metadata_routing"]:
         return f"{estimator.steps[-1][0]}__{name}"
     return name
@@ -168,7 +168,7 @@ def check_budgets(budgets: ArrayLike) -> list[float | int]:
 
 
 def check_human(data: dict[str, Any]) -> str:
-    """Name of what `fit` is told; `data` has a key for each of `TOLD_BY`."""
+    """Name of the argument of `fit` that describes the human; `data` has a key for each of `TOLD_BY`."""
     if data["human_labels"] is None:
         raise ValueError("human_labels is needed: the answers that the team gives on test cases")
     if data["human_scores"] is not None and data["human_loss"] is not None:

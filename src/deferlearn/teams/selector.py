@@ -32,8 +32,8 @@ class Selector:
     selection : {"distorted", "stochastic", "unconstrained"}
     ratio : the submodularity ratio, or "sweep"
     epsilon, delta, tol, min_kept_per_class : as in `AssistedSVC`
-    seed : of the random samples; all runs of a sweep draw the same ones and so share states
-    verbose : whether to print a line about every tenth of the rounds
+    seed : random seed; all runs of a sweep draw the same samples and so share states
+    verbose : whether to print a line for every tenth of the rounds
     """
 
     selection: str
@@ -81,13 +81,13 @@ def _unconstrained(
     states: States | None = None,
     **options: Any,
 ) -> SelectionResult:
-    """The unconstrained algorithm with the signature of the others; its budget is everybody."""
+    """The unconstrained algorithm with the signature of the others; its budget is all samples."""
     return unconstrained_distorted_greedy(objective, loss, ratio, states=states, **options)
 
 
 def _report(iteration: Iteration, every: int) -> None:
     if (iteration.index + 1) % every == 0:
-        picked = f"sample {iteration.picked}" if iteration.picked >= 0 else "nobody"
+        picked = f"sample {iteration.picked}" if iteration.picked >= 0 else "no sample"
         print(
             f"[AssistedSVC] round {iteration.index + 1}: deferred {picked}; {iteration.n_exact} of "
             f"{iteration.n_candidates} gains solved"

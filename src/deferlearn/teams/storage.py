@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 import os
 import warnings
 import zipfile
@@ -9,10 +11,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import sklearn
 from sklearn.base import BaseEstimator
 
+from deferlearn import __version__
 from deferlearn._utils.atomic import write_atomically
-from deferlearn.teams.seal import check_seal, seal, versions
+
+# A member of the archive beside those of skops.
+VERSIONS = "versions.json"
 
 # Beyond the types that skops itself takes for safe (scikit-learn's public estimators, numpy's arrays,
 # plain values): our own, what scikit-learn keeps inside fitted trees, forests and networks, and the
@@ -22,7 +28,7 @@ TRUSTED = (
     "deferlearn.teams.machine.Machine",
     "deferlearn.teams.machine.MachineSettings",
     "deferlearn.teams.threshold.Threshold",
-    "deferlearn.teams.advantage.AdvantageModel",
+    "deferlearn.teams.advantage_model.AdvantageModel",
     "deferlearn.teams.advantage.AdvantageTriage",
     "deferlearn.teams.automation.FullAutomation",
     "deferlearn.teams.automation.NoAutomation",
@@ -67,9 +73,9 @@ def save(
 ) -> None:
     """Write a model to a file, completely or not at all.
 
-    The file is a zip archive of arrays and a description (skops), not a pickle; with a checksum of its
-    content, and the versions of deferlearn and scikit-learn. A model that holds a type which `load`
-    would refuse is refused here already, by name.
+    The file is a zip archive of arrays and a description (skops), not a pickle, with the versions of
+    deferlearn and scikit-learn. A model that holds a type which `load` would refuse is refused here
+    already, by name.
 
     Parameters
     ----------
@@ -108,16 +114,16 @@ def save(
             f"The model holds {', '.join(repr(name) for name in unknown)}, which `load` does not trust. "
             "Name it by trusted=[...], here and in `load`, if you know where it comes from."
         )
-    write_atomically(path, seal(content))
+    write_atomically(path, with_versions(content))
 
 
 def load(path: str | os.PathLike[str], trusted: Iterable[str] = ()) -> Any:
     """Read a model that `save` has written.
 
     A file can only make objects of a fixed list of types; one that asks for others is refused before
-    anything is made. So is one that does not match its checksum, or has none: what others have written
-    with skops is read by ``skops.io.load``. A checksum finds accidents, not attackers: whoever changes a
-    file on purpose can write a new one.
+    anything is made. So is one whose content does not match the archive's checksums, and one that `save`
+    has not written: what others have written with skops is read by ``skops.io.load``. Checksums find
+    accidents, not attackers: whoever changes a file on purpose can write new ones.
 
     Parameters
     ----------
@@ -140,8 +146,8 @@ def load(path: str | os.PathLike[str], trusted: Iterable[str] = ()) -> Any:
 
     allowed = _allowed(trusted)
     content, name = Path(path).read_bytes(), os.fspath(path)
-    written_by = check_seal(content, name)
-    # Whatever a strange description makes skops trip over, it is the file that is at fault.
+    written_by = _versions_in(content, name)
+    # Whatever error a strange description causes in skops, it is the file that is at fault.
     fault = f"{name}, saved with {_listed(written_by)}, cannot be read: "
     try:
         unknown = _unknown_types(content, allowed)
@@ -157,12 +163,49 @@ def load(path: str | os.PathLike[str], trusted: Iterable[str] = ()) -> Any:
     try:
         model = skops.io.loads(content, trusted=allowed)
         if isinstance(model, BaseEstimator):
-            model.get_params(deep=True)  # trips over an object that came without its contents
+            model.get_params(deep=True)  # fails for an object that came without its contents
     except Exception as error:
         raise ValueError(fault + repr(error)) from error
     if not isinstance(model, BaseEstimator):
         raise ValueError(f"{name} holds no estimator, but a {_name_of(model)!r}.")
     return model
+
+
+def versions() -> dict[str, str]:
+    """The packages that write and read a model, with their versions."""
+    return {"deferlearn": __version__, "scikit-learn": sklearn.__version__}
+
+
+def with_versions(content: bytes) -> bytes:
+    """The archive with the versions as one more member."""
+    buffer = io.BytesIO(content)
+    with zipfile.ZipFile(buffer, "a", compression=zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(VERSIONS, json.dumps(versions()))
+    return buffer.getvalue()
+
+
+def _versions_in(content: bytes, path: str) -> dict[str, str]:
+    """The versions that wrote the archive, if all of its members match their checksums."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            damaged = archive.testzip()
+            ours = VERSIONS in archive.namelist()
+            written = json.loads(archive.read(VERSIONS)).items() if ours and not damaged else ()
+    except Exception as error:  # damage can make zipfile and zlib fail in many ways
+        raise ValueError(
+            f"{path} is damaged, or no model that deferlearn.save has written: {error!r}"
+        ) from error
+    if damaged:
+        raise ValueError(
+            f"{path} is damaged: {damaged} in it does not match its checksum. Use another copy, or fit "
+            "and save the model again."
+        )
+    if not ours:
+        raise ValueError(
+            f"{path} is no model that deferlearn.save has written: it does not say which versions wrote "
+            "it. What skops itself has written is read by skops.io.load."
+        )
+    return {str(package): str(version) for package, version in written}
 
 
 def _warn_of_versions(written_by: dict[str, str], name: str) -> None:

@@ -1,37 +1,40 @@
-"""What every fitted team of machine and human can be asked."""
+"""What every team of machine and human can be asked, and how it is fitted."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from deferlearn._utils.checks import check_flag
-from deferlearn.humans.human import Answers, check_truth, team_labels, warn_if_reordered
-from deferlearn.teams.parameters import count_of
-from deferlearn.teams.threshold import first_of
-
-if TYPE_CHECKING:
-    from deferlearn.teams.machine import Machine
-    from deferlearn.teams.threshold import Threshold
+from deferlearn.humans.human import Human, read_human, warn_if_reordered
+from deferlearn.humans.labels import binary_labels, check_truth
+from deferlearn.teams.answers import Answers, team_labels
+from deferlearn.teams.context import FoldContext, HeldOutScores, scores_by_fitting
+from deferlearn.teams.held_out import Index
+from deferlearn.teams.machine import Machine, MachineSettings, settings_of
+from deferlearn.teams.parameters import count_of, error_weights
+from deferlearn.teams.samples import Samples
+from deferlearn.teams.threshold import Threshold, first_of
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 
-class TeamMixin:
-    """The methods of a team.
+class Team(ClassifierMixin, BaseEstimator):
+    """A machine, a human, and a rule that says who takes a case.
 
-    The estimator has, once fitted, `classes_` and `_threshold`, and says by `_decide` what the
-    machine thinks of checked cases, by `_rank` how much they belong with a human, and by
-    `_own_budget` which fraction may be deferred.
+    A class says by `fit_samples` how it learns, by `_decide` what the machine makes of checked cases, by
+    `_rank` how much these belong with a human, and by `_own_budget` which fraction may be deferred.
     """
 
     classes_: NDArray[Any]
     _threshold: Threshold
+    _rate: float
 
     # With metadata routing, `fit` asks for the human by itself.
     __metadata_request__fit: ClassVar[dict[str, bool]] = {
@@ -39,10 +42,145 @@ class TeamMixin:
         "human_scores": True,
         "human_labels": True,
     }
+    # Whether it ever asks a human, and whether a search can try it with every machine at little cost.
+    is_assisted: ClassVar[bool] = True
+    is_quick: bool = False
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = self._takes_sparse()
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_threshold")
+
+    # -- fitting ------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        *,
+        human_loss: ArrayLike | None = None,
+        human_scores: ArrayLike | None = None,
+        human_labels: ArrayLike | None = None,
+    ) -> Self:
+        """Fit machine and policy, and choose the samples to defer where the team does so.
+
+        At most one of the three describes the human. With none, the human is taken to be always right.
+        Missing answers (NaN, None, pandas' NA) are allowed; a sample without any answer gets the average
+        loss of its class, and a warning says how many there are.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The samples; the Gram matrix if ``kernel="precomputed"``.
+        y : array-like of shape (n_samples,)
+            Two classes, of any type.
+        human_loss : array-like of shape (n_samples,), default=None
+            What the human's answer to each sample costs, 0 or more.
+        human_scores : array-like of shape (n_samples,) or (n_samples, n_readers), default=None
+            Scores h, positive for the second of the classes; the loss is ``[1 - y h]_+``, the mean of it
+            over several readers.
+        human_labels : array-like of shape (n_samples,) or (n_samples, n_readers), default=None
+            Answers in the labels of y; right costs 0, wrong costs 2.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self.__dict__.pop("_threshold", None)  # a fit that fails leaves no half of an older one
+        self._check_parameters()
+        given: dict[str, Any] = {
+            "human_loss": human_loss,
+            "human_scores": human_scores,
+            "human_labels": human_labels,
+        }
+        warn_if_reordered(X, **given)
+        samples = self._read_samples(X, y, given)
+        self._warn_of(samples.human)
+        return self.fit_samples(samples)
+
+    def fit_samples(self, samples: Samples, folds: list[Index] | None = None) -> Self:
+        """Fit on samples that have been checked already, as a search does.
+
+        Parameters
+        ----------
+        samples : Samples
+            The samples, with the machine's settings.
+        folds : list of ndarray or None, default=None
+            Held-out rows behind the threshold; None makes them by the parameter ``cv``.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        raise NotImplementedError
+
+    def held_out_scores(self, context: FoldContext) -> HeldOutScores:
+        """Decision values and deferral scores of held-out samples, for a search.
+
+        Parameters
+        ----------
+        context : FoldContext
+            Samples in folds, a machine, and what other teams have made of them.
+
+        Returns
+        -------
+        HeldOutScores
+        """
+        return scores_by_fitting(self, context)
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters of the wrong type or range."""
+
+    def _warn_of(self, human: Human) -> None:
+        """Warn of what is strange about the human, where this team learns from them."""
+
+    def _read_samples(self, X: Any, y: Any, given: dict[str, Any]) -> Samples:
+        """The samples in the form that the engine takes."""
+        X, labels = validate_data(
+            self, X, y, dtype=np.float64, accept_sparse="csr" if self._takes_sparse() else False
+        )
+        classes, signs = binary_labels(labels)
+        weights = error_weights(self._class_weight(), labels, signs, classes)
+        human = read_human(signs, classes, **given)
+        settings = self._machine_settings(X, signs)
+        return Samples(X, labels, classes, signs, weights, human, settings)
+
+    def _note(self, samples: Samples) -> None:
+        """Note what is known before anything is learned."""
+        self.classes_ = samples.classes
+        self.n_features_in_ = samples.X.shape[1]
+
+    @property
+    def deferral_threshold_(self) -> float:
+        """`defer` defers what scores above it."""
+        check_is_fitted(self)
+        return self._threshold.value
+
+    @property
+    def deferral_rate_(self) -> float:
+        """The share of the cases that `defer` keeps to."""
+        check_is_fitted(self)
+        return self._rate
+
+    # -- what a class says --------------------------------------------------------------------
 
     def _takes_sparse(self) -> bool:
-        """Whether new cases may be sparse."""
+        """Whether cases may be sparse."""
         raise NotImplementedError
+
+    def _class_weight(self) -> Any:
+        """What errors on each class cost, as scikit-learn's ``class_weight``."""
+        return None
+
+    def _machine_settings(self, X: Any, y: Array) -> Any:
+        """The parameters of the machine, checked; None without one."""
+        return None
 
     def _decide(self, X: Any) -> Array:
         """The machine's decision values of checked cases."""
@@ -56,8 +194,7 @@ class TeamMixin:
         """The budget as a fraction."""
         raise NotImplementedError
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_threshold")
+    # -- what users ask -----------------------------------------------------------------------
 
     def _check_new(self, X: Any) -> Any:
         check_is_fitted(self)
@@ -133,8 +270,8 @@ class TeamMixin:
         """The cases of this batch that belong most with a human, as many as the budget says.
 
         This is the paper's rule: it needs all cases at once, and what happens to one depends on the
-        others. Of cases with equal scores the first are taken. If training has deferred nobody, nobody
-        is deferred here either.
+        others. Of cases with equal scores the first are taken. If no sample was deferred in training, no
+        case is deferred here either.
 
         Parameters
         ----------
@@ -151,7 +288,7 @@ class TeamMixin:
         X = self._check_new(X)
         own = self._own_budget() if budget is None else budget
         count = count_of(own, X.shape[0], "cases")
-        # Where nobody is to be deferred, one at a time, scores say nothing of who would be first.
+        # Where no case is deferred one at a time, scores do not tell which would be first.
         return first_of(self._rank(X), 0 if self._threshold.value == np.inf else count)
 
     def predict_assisted(self, X: Any, human_labels: Answers, batch: bool = False) -> NDArray[Any]:
@@ -199,17 +336,32 @@ class TeamMixin:
         return float(accuracy_score(check_truth(y, self.classes_), answers))
 
 
-class MachineMixin:
-    """The SVM inside an estimator, by the names that `sklearn.svm.SVC` gives to its parts."""
+class SVMTeam(Team):
+    """A team whose machine is an SVM; its parts have the names that `sklearn.svm.SVC` gives to them."""
 
     kernel: Any
+    class_weight: Any
     _machine: Machine
+
+    # Whether a search may judge it by machines on all samples, which other teams use too.
+    shares_machines: ClassVar[bool] = True
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._is_kernel("precomputed")
+        return tags
 
     def _is_kernel(self, name: str) -> bool:
         return isinstance(self.kernel, str) and self.kernel == name
 
     def _takes_sparse(self) -> bool:
-        return self._machine.settings.linear
+        return self._is_kernel("linear")
+
+    def _class_weight(self) -> Any:
+        return self.class_weight
+
+    def _machine_settings(self, X: Any, y: Array) -> MachineSettings:
+        return settings_of(self, X, y)
 
     def _decide(self, X: Any) -> Array:
         return self._machine.decision_function(X)

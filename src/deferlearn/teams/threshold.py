@@ -28,13 +28,13 @@ class Threshold:
     Attributes
     ----------
     value : float
-        The threshold; inf if nobody is ever deferred, -inf if everybody is.
+        The threshold; inf if no case is ever deferred, -inf if every case is.
     share : float
-        How many of the cases with that very score are deferred, between 0 and 1.
+        The share of the cases with exactly that score that is deferred, between 0 and 1.
     width : float
-        Scores that differ by no more are the same.
+        Scores that differ by no more than this are the same.
     seed : int
-        Of the coin that decides between cases of the same score.
+        Seed of the coin that decides between cases of the same score.
     """
 
     value: float
@@ -98,18 +98,18 @@ def threshold_from_folds(
     in_sample : ndarray of shape (n_samples,)
         Scores that the final policy gives to its own samples.
     rate : float
-        Which share of new cases to defer.
+        The share of new cases to defer.
     n_folds : int
-        How many folds.
+        The number of folds.
     seed : int
-        Of the coin between equal scores.
+        Seed of the coin that decides between equal scores.
     """
     if rate <= 0.0 or rate >= 1.0:
         return threshold_at(in_sample, rate, seed)
     n = len(in_sample)
     rank = float(np.clip(threshold_at(ranks, rate, seed).value, 0.0, 1.0))
     seen = _gaps_above(rank, n) / (n + 1)
-    # The clip matters for a handful of samples only: 0 and 1 would defer nobody and everybody.
+    # The clip matters only for a handful of samples: 0 and 1 would defer no case and every case.
     corrected = float(np.clip(rate + (rate - seen) / n_folds, rate / 2, (1 + rate) / 2))
     return _threshold_at_rank(in_sample, threshold_at(ranks, corrected, seed).value, seed)
 

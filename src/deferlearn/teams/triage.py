@@ -2,68 +2,108 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
-from deferlearn._utils.jobs import call_each
-from deferlearn.teams.baseline import Array, Human, MachineBaseline, solve
-from deferlearn.teams.crossfit import Samples, fold_rows, rest_of
-from deferlearn.teams.machine import Machine
-from deferlearn.teams.parameters import check_folds, count_of, share_of
-from deferlearn.teams.threshold import ranks_among, threshold_at, threshold_from_folds
-
-Index = NDArray[np.int64]
+from deferlearn.teams.context import FoldContext, HeldOutScores, identity
+from deferlearn.teams.folds import random_folds
+from deferlearn.teams.held_out import Index
+from deferlearn.teams.parameters import check_folds, count_of, draw_seed, share_of
+from deferlearn.teams.samples import Samples
+from deferlearn.teams.team import Array, SVMTeam
+from deferlearn.teams.threshold import Threshold, ranks_among, threshold_at, threshold_from_folds
 
 
-class Triage(MachineBaseline):
-    """A baseline that ranks cases. A class says how by `_fit_ranker` and `_rank_by`."""
+class Triage(SVMTeam):
+    """A team that ranks cases by what it expects of machine and human.
 
-    budget: Any  # a float or an int, numpy's among them
-    cv: Any
-    n_jobs: int | None
-    random_state: Any
+    A class says by `_rank_by` how a ranker ranks cases, and by `_fit_ranker` and `_rankers` how one is
+    learned, from all samples and without each fold.
+    """
+
+    # Whether the ranker is learned from held-out samples, so that folds are always needed.
+    needs_folds = False
+
+    def __init__(
+        self,
+        budget: float | int = 0.2,
+        *,
+        alpha: float = 1.0,
+        kernel: Any = "linear",
+        degree: float = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        fit_intercept: bool = True,
+        margin: str = "soft",
+        class_weight: Any = None,
+        cv: Any = 5,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.budget = budget
+        self.alpha = alpha
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.fit_intercept = fit_intercept
+        self.margin = margin
+        self.class_weight = class_weight
+        self.cv = cv
+        self.n_jobs = n_jobs
+        self.random_state = random_state
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
         check_folds(self.cv, self.n_jobs)
 
-    def _fit_team(self, samples: Samples, machine: Machine, human: Human) -> None:
-        n = len(samples.y)
-        count_of(self.budget, n)
-        answers = self._answers_of(samples.y, human)
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        margin = machine.decision_function(samples.X)
-        ranker = self._fit_ranker(samples, margin, answers, seed)
-        scores = self._rank_by(ranker, samples.X, margin)
-        self.n_samples_fit_ = n
-        self.deferral_rate_ = self._own_budget()
-        self._ranker = ranker
-        if self.cv is None or self.deferral_rate_ in (0.0, 1.0):
-            self._threshold = threshold_at(scores, self.deferral_rate_, seed)
+    def fit_samples(self, samples: Samples, folds: list[Index] | None = None) -> Self:
+        """Fit on samples that have been checked already; see `Team.fit_samples`."""
+        self._note(samples)
+        self.n_samples_fit_ = len(samples)
+        count_of(self.budget, len(samples))
+        seed = draw_seed(self.random_state)
+        rate = self._own_budget()
+        machine = samples.solve()
+        own = machine.decision_function(samples.X)
+        context = None
+        if self.needs_folds or (self.cv is not None and 0.0 < rate < 1.0):
+            folds = random_folds(self.cv, samples.X, samples.y, seed) if folds is None else folds
+            context = FoldContext(samples, folds, seed, self.n_jobs)
+        self._ranker = self._fit_ranker(samples, own, context, seed)
+        scores = self._rank_by(self._ranker, samples.X, own)
+        if context is None:
+            self._threshold, self._rate = threshold_at(scores, rate, seed), rate
         else:
-            folds = fold_rows(self.cv, samples, seed)
-            ranks = self._held_out_ranks(samples, answers, folds, seed)
-            self._threshold = threshold_from_folds(
-                ranks, scores, self.deferral_rate_, len(folds), seed
-            )
-        self.deferral_threshold_ = self._threshold.value
+            held_out, ranks = self._scores_and_ranks(context)
+            threshold = threshold_from_folds(ranks, scores, rate, len(context.folds), seed)
+            self._threshold, self._rate = self._lower(threshold, rate, held_out)
+        self._machine = machine
+        return self
 
-    def _held_out_ranks(
-        self, samples: Samples, answers: Array | None, folds: list[Index], seed: int
-    ) -> Array:
-        """Ranks of each fold among the other samples, by a machine and a ranker without it."""
-        parts = call_each(
-            _rank_fold,
-            ((self, samples, answers, folds, k, seed) for k in range(len(folds))),
-            self.n_jobs,
-        )
-        ranks = np.empty(len(samples.y))
-        for fold, part in zip(folds, parts, strict=True):
-            ranks[fold] = part
-        return ranks
+    def _scores_and_ranks(self, context: FoldContext) -> tuple[Array, Array]:
+        """Scores of held-out samples, and their ranks among the samples that a ranker was learned from."""
+        X, (margin, own_margins) = context.samples.X, context.margins()
+        scores, ranks = np.empty(len(margin)), np.empty(len(margin))
+        parts = zip(context.splits, self._rankers(context), own_margins, strict=True)
+        for k, ((rest, fold), ranker, own) in enumerate(parts):
+            scores[fold] = self._rank_by(ranker, X[fold], margin[fold])
+            seen = self._rank_by(ranker, X[rest], own)
+            ranks[fold] = ranks_among(scores[fold], seen, k, len(context.folds))
+        return scores, ranks
+
+    def held_out_scores(self, context: FoldContext) -> HeldOutScores:
+        """Decision values and deferral scores of held-out samples; see `Team.held_out_scores`."""
+        margin, _ = context.margins()
+        key = ("scores", context.machine, identity(self, "budget"))
+        scores = context.once(key, lambda: self._held_out_scores(context))
+        return HeldOutScores(margin, scores, share_of(self.budget, len(margin)))
+
+    def _held_out_scores(self, context: FoldContext) -> Array:
+        """Scores of held-out samples that can be compared across folds."""
+        X, (margin, _) = context.samples.X, context.margins()
+        rankers = zip(context.folds, self._rankers(context), strict=True)
+        return context.join([self._rank_by(r, X[fold], margin[fold]) for fold, r in rankers])
 
     def _own_budget(self) -> float:
         return share_of(self.budget, self.n_samples_fit_)
@@ -71,30 +111,21 @@ class Triage(MachineBaseline):
     def _rank(self, X: Any) -> Array:
         return self._rank_by(self._ranker, X, self._machine.decision_function(X))
 
-    def _answers_of(self, signs: Array, human: Human) -> Array | None:
-        """What the ranker is told of the human; nothing if it does not ask."""
+    # -- what a class says --------------------------------------------------------------------
+
+    def _fit_ranker(
+        self, samples: Samples, own: Array, context: FoldContext | None, seed: int
+    ) -> Any:
+        """Whatever `_rank_by` needs; ``own`` are the machine's decision values of its own samples."""
         return None
 
-    def _fit_ranker(self, samples: Samples, margin: Array, answers: Array | None, seed: int) -> Any:
-        """Whatever `_rank_by` needs."""
-        return None
+    def _rankers(self, context: FoldContext) -> list[Any]:
+        """The same without each fold."""
+        return [None] * len(context.folds)
 
     def _rank_by(self, ranker: Any, X: Any, margin: Array) -> Array:
         raise NotImplementedError
 
-
-def _rank_fold(
-    triage: Triage, samples: Samples, answers: Array | None, folds: list[Index], k: int, seed: int
-) -> Array:
-    fold = folds[k]
-    rows = rest_of(fold, len(samples.y))
-    part = samples.part(rows)
-    machine = solve(part)
-    # Features of a precomputed kernel: the machine of a part knows that part, a ranker sees all columns.
-    X, X_fold = samples.X[rows], samples.X[fold]
-    narrow = X_fold[:, rows] if samples.settings.precomputed else X_fold
-    margin = machine.decision_function(part.X)
-    wide = Samples(X, part.y, part.weights, part.loss, part.settings)
-    ranker = triage._fit_ranker(wide, margin, None if answers is None else answers[rows], seed)
-    held_out = triage._rank_by(ranker, X_fold, machine.decision_function(narrow))
-    return ranks_among(held_out, triage._rank_by(ranker, X, margin), k, len(folds))
+    def _lower(self, threshold: Threshold, rate: float, held_out: Array) -> tuple[Threshold, float]:
+        """The threshold and the rate to be kept, where the budget need not be spent."""
+        return threshold, rate

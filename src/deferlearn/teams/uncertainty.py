@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from deferlearn.teams.baseline import Array
+from deferlearn.teams.team import Array
 from deferlearn.teams.triage import Triage
 
 
 class UncertaintyTriage(Triage):
-    r"""Humans take the cases of which the machine is least sure, whatever they are good at.
+    r"""Humans take the cases of which the machine is least sure, whatever the humans are good at.
 
     A support vector machine is fitted on all samples. Cases are ranked by the paper's uncertainty
     :math:`1 / |w^T \phi(x) + b|`; the score is :math:`-|w^T \phi(x) + b|`, which has the same order.
-    What `fit` is told of the human is checked, and plays no role.
+    The human given to `fit` is checked, and plays no role.
 
     Parameters
     ----------
@@ -28,20 +28,20 @@ class UncertaintyTriage(Triage):
     kernel : {"linear", "poly", "rbf", "precomputed"} or callable, default="linear"
         As in `AssistedSVC`.
     degree, gamma, coef0 : float
-        Of the kernels "poly" and "rbf", as in `sklearn.svm.SVC`.
+        Parameters of the kernels "poly" and "rbf", as in `sklearn.svm.SVC`.
     fit_intercept : bool, default=True
         Whether the machine has an offset b.
     margin : {"soft", "hard"}, default="soft"
         "hard" is for the linear kernel and classes that can be separated.
     class_weight : dict, "balanced" or None, default=None
-        The price of an error on each class.
+        The cost of an error on each class.
     cv : int, splitter or None, default=5
-        Folds behind the threshold of `defer`: a machine is surer of samples that it has seen. None takes
+        Folds behind the threshold of `defer`: a machine is surer of samples that it has seen. None uses
         the margins of the training samples.
     n_jobs : int or None, default=None
-        How many folds to work on at a time.
+        The number of folds to work on at a time.
     random_state : int, RandomState or None, default=None
-        Of the folds and of the coin between equal scores.
+        Seed of the folds and of the coin that decides between equal scores.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class UncertaintyTriage(Triage):
     deferral_threshold_ : float
         `defer` defers above it.
     deferral_rate_ : float
-        The budget as a fraction, which `defer` keeps to.
+        The budget as a fraction: the expected share of new cases that `defer` defers.
     n_samples_fit_ : int
         Number of training samples.
     n_features_in_ : int
@@ -77,33 +77,7 @@ class UncertaintyTriage(Triage):
     (30, True)
     """
 
-    def __init__(
-        self,
-        budget: float | int = 0.2,
-        alpha: float = 1.0,
-        kernel: Any = "linear",
-        degree: float = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        fit_intercept: bool = True,
-        margin: str = "soft",
-        class_weight: Any = None,
-        cv: Any = 5,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.budget = budget
-        self.alpha = alpha
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.fit_intercept = fit_intercept
-        self.margin = margin
-        self.class_weight = class_weight
-        self.cv = cv
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    is_quick = True
 
     def _rank_by(self, ranker: Any, X: Any, margin: Array) -> Array:
         return -np.abs(margin)

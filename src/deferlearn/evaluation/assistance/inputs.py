@@ -14,7 +14,7 @@ from deferlearn._utils.checks import is_number
 from deferlearn.evaluation.intervals import Floats, Index
 from deferlearn.humans import majority_labels
 from deferlearn.humans.answers import as_array, check_answers, find_missing, match
-from deferlearn.humans.human import binary_labels
+from deferlearn.humans.labels import binary_labels
 from deferlearn.metrics import team_cost
 from deferlearn.teams.refits import check_budgets
 

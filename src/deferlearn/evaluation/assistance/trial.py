@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from deferlearn.evaluation.intervals import Floats, Index
-from deferlearn.teams.held_out import splitter_of
-from deferlearn.teams.refits import Split, SplitData, TestPart, budget_name, refit
+from deferlearn.teams.held_out import Split, splitter_of
+from deferlearn.teams.refits import SplitData, TestPart, budget_name, refit
 
 Bools = NDArray[np.bool_]
 

@@ -1,0 +1,133 @@
+"""What the machine's and the human's answers are expected to cost, learned from held-out samples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone, is_regressor
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.isotonic import IsotonicRegression
+
+from deferlearn.teams.policy import seed_all
+from deferlearn.teams.team import Array
+
+# Each of the two rates by predicted class starts from so many cases at the rate of all.
+PRIOR_CASES = 2.0
+# Isotonic fits are flat in places. There the less sure case goes first, by a hair: so much of the
+# largest cost, whatever the unit of costs.
+TIE_BREAK = 1e-6
+
+FOREST = RandomForestRegressor(n_estimators=50, min_samples_leaf=5)
+
+
+class AdvantageModel:
+    """Expected cost of the machine's answer minus that of the human's, learned from held-out samples.
+
+    Parameters
+    ----------
+    machine_error : "margin" or regressor
+        "margin": isotonic in how sure the machine is, for each of its answers. A regressor sees x and
+        the margin.
+    human_error : "class" or regressor
+        "class": the mean over the cases with the same answer of the machine. A regressor sees x.
+    """
+
+    def __init__(self, machine_error: Any, human_error: Any) -> None:
+        self.machine_error = machine_error
+        self.human_error = human_error
+
+    def fit(
+        self,
+        X: Any,
+        margin: Array,
+        machine_cost: Array,
+        human_cost: Array,
+        seed: int,
+        human: Any = None,
+    ) -> AdvantageModel:
+        """Learn from margins of samples that the machine had not seen, and from their costs.
+
+        ``human`` is the human's regressor, if it has been fitted on these cases already.
+        """
+        self.machine_: Any = None
+        self.human_: Any = None
+        self.hair_ = TIE_BREAK * (max(machine_cost.max(), human_cost.max()) or 1.0)
+        self.steps_ = [_isotonic(margin, machine_cost, side) for side in (False, True)]
+        self.rates_ = [_rate(margin, human_cost, side) for side in (False, True)]
+        if not isinstance(self.machine_error, str):
+            self.machine_ = _seeded(self.machine_error, seed).fit(_join(X, margin), machine_cost)
+        if not isinstance(self.human_error, str):
+            self.human_ = self.fit_human(X, human_cost, seed) if human is None else human
+        return self
+
+    def fit_human(self, X: Any, human_cost: Array, seed: int) -> Any:
+        """The regressor of the human's cost, which knows nothing of the machine."""
+        return _seeded(self.human_error, seed).fit(X, human_cost)
+
+    def predict(self, X: Any, margin: Array) -> Array:
+        """The advantage of asking the human about each case."""
+        machine, human = self.expected(X, margin)
+        sure = np.abs(margin)
+        return np.asarray(machine - human - self.hair_ * sure / (1.0 + sure), dtype=np.float64)
+
+    def expected(self, X: Any, margin: Array) -> tuple[Array, Array]:
+        """What the machine's answer and the human's are expected to cost."""
+        positive = margin > 0
+        if self.machine_ is None:
+            machine = np.where(
+                positive,
+                np.interp(np.abs(margin), *self.steps_[1]),
+                np.interp(np.abs(margin), *self.steps_[0]),
+            )
+        else:
+            machine = self.machine_.predict(_join(X, margin))
+        if self.human_ is None:
+            human = np.where(positive, self.rates_[1], self.rates_[0])
+        else:
+            human = self.human_.predict(X)
+        return np.asarray(machine, dtype=np.float64), np.asarray(human, dtype=np.float64)
+
+
+def _isotonic(margin: Array, cost: Array, side: bool) -> tuple[Array, Array]:
+    """Steps of the machine's expected cost, falling with how sure it is, for one of its answers."""
+    rows = (margin > 0) == side
+    if not rows.any():
+        return np.zeros(1), np.array([cost.mean()])
+    model = IsotonicRegression(increasing=False).fit(np.abs(margin[rows]), cost[rows])
+    return model.X_thresholds_, model.y_thresholds_
+
+
+def _rate(margin: Array, cost: Array, side: bool) -> float:
+    """The human's mean cost where the machine gives this answer, drawn towards that of all cases."""
+    rows = (margin > 0) == side
+    return float(
+        (cost[rows].sum() + PRIOR_CASES * cost.mean()) / (np.count_nonzero(rows) + PRIOR_CASES)
+    )
+
+
+def _join(X: Any, margin: Array) -> Any:
+    if sp.issparse(X):
+        return sp.csr_array(sp.hstack([X, sp.csr_array(margin[:, None])]))
+    return np.hstack([X, margin[:, None]])
+
+
+def _seeded(regressor: Any, seed: int) -> Any:
+    model = clone(regressor)
+    seed_all(model, seed)
+    return model
+
+
+def resolve_error(name: str, value: Any, word: str) -> Any:
+    """A model of errors: the word for the simple one, "forest", or a regressor as it is."""
+    if isinstance(value, str):
+        if value == word:
+            return value
+        if value == "forest":
+            return FOREST
+    elif not isinstance(value, type) and hasattr(value, "fit") and is_regressor(value):
+        return value
+    raise ValueError(
+        f"{name}={value!r} must be {word!r}, 'forest', or an instance of a scikit-learn regressor."
+    )

@@ -1,0 +1,152 @@
+"""What teams need to be judged on held-out folds: machines and models without each fold, made once."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+from sklearn.base import clone
+
+from deferlearn.teams.folds import splits_from
+from deferlearn.teams.held_out import Index, Split, held_out
+from deferlearn.teams.machine import MachineSettings
+from deferlearn.teams.samples import Samples
+
+Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Made = TypeVar("Made")
+
+
+class HeldOutScores(NamedTuple):
+    """What a team says of samples that it has not seen.
+
+    Attributes
+    ----------
+    decision : ndarray of shape (n_samples,)
+        The machine's decision values.
+    score : ndarray of shape (n_samples,)
+        Deferral scores that can be compared across folds; a sample with -inf is never deferred.
+    rate : float
+        The share of the samples to be deferred.
+    """
+
+    decision: Array
+    score: Array
+    rate: float
+
+
+@dataclass(frozen=True)
+class FoldContext:
+    """Samples in folds, one machine to be fitted on them, and all that was made of them so far.
+
+    Attributes
+    ----------
+    samples : Samples
+        With the settings of the machine.
+    folds : list of ndarray
+        Held-out rows; together every row once.
+    seed : int
+        Random seed of the models that are fitted.
+    n_jobs : int or None
+        How many folds to work on at a time.
+    machine : int
+        Number of the machine, where a search tries several on the same folds.
+    """
+
+    samples: Samples
+    folds: list[Index]
+    seed: int
+    n_jobs: int | None = None
+    machine: int = 0
+    _made: dict[Any, Any] = field(default_factory=dict)
+
+    @cached_property
+    def splits(self) -> list[Split]:
+        """The folds as pairs (train, test)."""
+        return splits_from(self.folds, len(self.samples))
+
+    def with_machine(self, settings: MachineSettings, machine: int) -> FoldContext:
+        """The same folds with another machine; what does not depend on it is shared."""
+        return replace(self, samples=replace(self.samples, settings=settings), machine=machine)
+
+    def once(self, key: Any, make: Callable[[], Made]) -> Made:
+        """What was made under this key before, or is made now."""
+        if key not in self._made:
+            self._made[key] = make()
+        made: Made = self._made[key]
+        return made
+
+    def margins(self) -> tuple[Array, list[Array]]:
+        """Decision values of machines without a fold: of every sample, and of each machine's own."""
+
+        def make() -> tuple[Array, list[Array]]:
+            parts = held_out(_margins, self.splits, self.samples, n_jobs=self.n_jobs)
+            return self.join([new for new, _ in parts]), [own for _, own in parts]
+
+        return self.once(("margins", self.machine), make)
+
+    def join(self, parts: Sequence[Array]) -> Array:
+        """What was found fold by fold, in the order of the samples."""
+        out = np.empty(len(self.samples))
+        for fold, part in zip(self.folds, parts, strict=True):
+            out[fold] = part
+        return out
+
+    def mean_rate(self, rates: Sequence[float]) -> float:
+        """The mean over all samples of a rate in each fold."""
+        return float(np.average(rates, weights=[len(fold) for fold in self.folds]))
+
+
+def _margins(train: Index, test: Index, samples: Samples) -> tuple[Array, Array]:
+    part = samples.part(train)
+    decide = part.solve().decision_function
+    return decide(samples.seen_by(test, train)), decide(part.X)
+
+
+def identity(team: Any, *without: str) -> tuple[type, str]:
+    """The same for estimators that differ at most in the parameters named."""
+    params = {name: value for name, value in team.get_params().items() if name not in without}
+    return type(team), str(params)
+
+
+def places(score: Array, rate: float) -> Array:
+    """Scores of one fold as places in it: policies of folds differ in scale."""
+    if rate in (0.0, 1.0):
+        # No case or every case: these must not compete with the scores of other folds.
+        return np.full(len(score), -np.inf if rate == 0.0 else np.inf)
+    return np.asarray(rankdata(score) / len(score))
+
+
+def scores_by_fitting(team: Any, context: FoldContext) -> HeldOutScores:
+    """Held-out scores of any team: it is fitted without each fold, and asked about the fold."""
+
+    def make() -> list[tuple[Array, Array, float]]:
+        return held_out(_fit_and_ask, context.splits, team, context.samples, n_jobs=context.n_jobs)
+
+    parts = context.once(("fitted", context.machine, identity(team)), make)
+    return HeldOutScores(
+        context.join([decision for decision, _, _ in parts]),
+        context.join([places(score, rate) for _, score, rate in parts]),
+        context.mean_rate([rate for _, _, rate in parts]),
+    )
+
+
+def _fit_and_ask(
+    train: Index, test: Index, team: Any, samples: Samples
+) -> tuple[Array, Array, float]:
+    if len(np.unique(samples.y[train])) < 2:
+        # Where one class alone is left the machine answers with it, and no case is deferred.
+        return np.full(len(test), samples.y[train][0]), np.zeros(len(test)), 0.0
+    part = samples.part(train)
+    with warnings.catch_warnings():
+        # What a part of the samples lacks is no news; the fit on all of them warns of it.
+        warnings.simplefilter("ignore", UserWarning)
+        team = clone(team).fit(part.X, part.labels, **part.human.given)
+    new = samples.seen_by(test, train)
+    return team.decision_function(new), team.deferral_score(new), float(team.deferral_rate_)

@@ -1,0 +1,91 @@
+"""The checked samples of a fit: what machine and human are learned from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deferlearn.humans.human import Human
+from deferlearn.humans.losses import LOSS_WRONG
+from deferlearn.objective import SVMObjective
+from deferlearn.teams.machine import Machine, MachineSettings, machine_of
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Samples with their labels, the human's answers, and the machine to be fitted on them.
+
+    Attributes
+    ----------
+    X : ndarray or sparse matrix of shape (n_samples, n_features)
+        Features, or the Gram matrix of a precomputed kernel.
+    labels : ndarray of shape (n_samples,)
+        The true labels as the user gave them.
+    classes : ndarray of shape (2,)
+        The two labels; the second is the positive class.
+    y : ndarray of shape (n_samples,)
+        The labels as -1 and +1.
+    weights : ndarray of shape (n_samples,)
+        What an error on each sample costs, whoever errs.
+    human : Human
+        The human's answers.
+    settings : MachineSettings
+        The machine's parameters.
+    """
+
+    X: Any
+    labels: NDArray[Any]
+    classes: NDArray[Any]
+    y: Array
+    weights: Array
+    human: Human
+    settings: MachineSettings
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def part(self, rows: Index) -> Samples:
+        """Some of the samples; of a Gram matrix their rows and columns."""
+        return replace(
+            self,
+            X=self.seen_by(rows, rows),
+            labels=self.labels[rows],
+            y=self.y[rows],
+            weights=self.weights[rows],
+            human=self.human.part(rows),
+        )
+
+    def seen_by(self, rows: Index, fitted: Index) -> Any:
+        """Features of some rows as a machine fitted on the rows ``fitted`` takes them."""
+        X = self.X[rows]
+        return X[:, fitted] if self.settings.precomputed else X
+
+    def objective(self, n_jobs: int | None = None) -> SVMObjective:
+        """The machine's objective on these samples, solved."""
+        return self.settings.objective(self.X, self.y, self.weights, n_jobs)
+
+    def machine_in(self, objective: SVMObjective) -> Machine:
+        """The machine in the present state of the objective."""
+        return machine_of(objective, self.X, self.y, self.weights, self.settings)
+
+    def solve(self) -> Machine:
+        """The machine fitted on all of these samples."""
+        return self.machine_in(self.objective())
+
+    def machine_cost(self, margin: Array) -> Array:
+        """Cost of the machine's answers, in units of one error."""
+        return self.weights * ((margin > 0) != (self.y > 0))
+
+    def human_cost(self, deferral_cost: float) -> Array:
+        """Cost of the human's answers and time, in units of one error."""
+        return self.weights * self.human.answer_loss / LOSS_WRONG + float(deferral_cost)
+
+    def hinge_cost(self, deferral_cost: float) -> Array:
+        """Loss of the human's answers and time on the scale of the objective."""
+        return self.weights * self.human.loss + LOSS_WRONG * float(deferral_cost)
