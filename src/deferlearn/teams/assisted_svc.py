@@ -266,8 +266,8 @@ class AssistedSVC(SVMTeam):
 
     def _with_own_settings(self, samples: Samples) -> Samples:
         """The samples of a search, whose settings say nothing of the margin and of the cache."""
-        own = {"margin": self.margin, "cache_size": self.cache_size}
-        return replace(samples, settings=replace(samples.settings, **own))
+        settings = replace(samples.settings, margin=self.margin, cache_size=self.cache_size)
+        return replace(samples, settings=settings)
 
     def _selector(self, seed: int, verbose: int = 0) -> Selector:
         return Selector(
