@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -13,8 +14,6 @@ from deferlearn.experiments.jobs import Job, Row
 from deferlearn.experiments.stats import t_interval
 from deferlearn.experiments.team_data import NAMES, team_split
 from deferlearn.teams import AssistedSVCCV
-from deferlearn.teams.advantage import AdvantageTriage
-from deferlearn.teams.assisted_svc import AssistedSVC
 from deferlearn.teams.candidates import DEFAULT_POLICIES, equip
 
 BUDGETS = (0.05, 0.1, 0.2, 0.3)
@@ -47,31 +46,27 @@ def team_work(p: dict[str, Any]) -> list[Row]:
     """The team and the baselines at every budget on one split."""
     split = team_split(p["dataset"], p["seed"])
     policies = {TEAM: DEFAULT_POLICIES, **{name: (word,) for name, word in BASELINES.items()}}
-    searches = {
-        name: AssistedSVCCV(
-            alphas=p["alphas"], kernels=[split.kernel], policies=chosen, random_state=p["seed"]
-        )
-        for name, chosen in policies.items()
-    }
-    human = {"human_labels": split.human_train}
-    trials, grid = searches[TEAM]._prepare(split.X_train, split.y_train, human, split.groups_train)
+    search = AssistedSVCCV(
+        alphas=p["alphas"], kernels=[split.kernel], random_state=p["seed"]
+    ).open_search(
+        split.X_train, split.y_train, human_labels=split.human_train, groups=split.groups_train
+    )
     alone = float(np.mean(split.human_test != split.y_test))
     fitted: dict[Any, Any] = {}
     rows = []
     for budget in p["budgets"]:
-        for name, search in searches.items():
+        for name, chosen in policies.items():
             start = perf_counter()
-            settings, team = search._search(trials, grid, budget)
+            found = replace(search, policies=chosen).run(budget)
             # A triage ranks alike at every budget; a team that is trained for one does not.
-            trained = isinstance(team, AssistedSVC)
-            key = (repr(team), settings.alpha, budget if trained else None)
+            trained = not found.team.shares_machines
+            key = (str(found.params), budget if trained else None)
             if key not in fitted:
-                # Without folds a ranking is the same, unless it is learned from held-out margins.
-                if team.policy != "margin" if trained else isinstance(team, AdvantageTriage):
-                    own = equip(team, settings, {**trials.common, "budget": budget})
-                    fitted[key] = own.fit(split.X_train, split.y_train, **human)
-                else:
-                    fitted[key] = trials.without_folds(team, settings, budget)
+                # Without folds a ranking is the same, unless it is learned from held-out samples.
+                folds = {} if found.team.needs_folds else {"cv": None}
+                team = equip(found.team, found.settings, folds)
+                samples = replace(search.context.samples, settings=found.settings)
+                fitted[key] = team.fit_samples(samples)
             ready = fitted[key]
             # Who was trained for a budget may have found that fewer should be deferred.
             asked = ready.defer_top(split.X_test, ready.deferral_rate_ if trained else budget)
@@ -82,9 +77,9 @@ def team_work(p: dict[str, Any]) -> list[Row]:
                     "method": name,
                     "error": float(np.mean(answer != split.y_test)),
                     "asked": float(asked.mean()),
-                    "cv_error": -search.best_score_,
-                    "policy": str(search.best_params_["policy"]),
-                    "alpha": settings.alpha,
+                    "cv_error": -found.score,
+                    "policy": str(found.params["policy"]),
+                    "alpha": found.settings.alpha,
                     "humans": alone,
                     "n_train": len(split.y_train),
                     "n_test": len(split.y_test),

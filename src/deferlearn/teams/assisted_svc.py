@@ -228,6 +228,11 @@ class AssistedSVC(SVMTeam):
 
     shares_machines = False  # its machines are trained without the deferred samples
 
+    @property
+    def needs_folds(self) -> bool:  # type: ignore[override]
+        """Whether the policy learns from held-out samples: it does if it sees more than the margin."""
+        return resolve_policy(self.policy).features != "margin"
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         # `predict` also answers the cases that the machine was never meant to take.

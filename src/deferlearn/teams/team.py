@@ -45,6 +45,8 @@ class Team(ClassifierMixin, BaseEstimator):
     # Whether it ever asks a human, and whether a search can try it with every machine at little cost.
     is_assisted: ClassVar[bool] = True
     is_quick: bool = False
+    # Whether its ranking, and not only its threshold, is learned from held-out samples.
+    needs_folds: bool = False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

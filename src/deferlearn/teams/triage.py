@@ -22,9 +22,6 @@ class Triage(SVMTeam):
     learned, from all samples and without each fold.
     """
 
-    # Whether the ranker is learned from held-out samples, so that folds are always needed.
-    needs_folds = False
-
     def __init__(
         self,
         budget: float | int = 0.2,
