@@ -143,8 +143,9 @@ class AdvantageTriage(Triage):
         """Whether a search can try it with every machine at little cost: no forests are grown."""
         return (self.machine_error, self.human_error) == ("margin", "class")
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        """Refuse parameters of the wrong type or range."""
+        super().check_parameters()
         if self.cv is None:
             raise ValueError("cv=None: errors are learned from held-out samples, so give folds.")
         check_flag("use_full_budget", self.use_full_budget)

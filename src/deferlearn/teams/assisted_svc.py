@@ -20,7 +20,7 @@ from deferlearn.teams.context import FoldContext, HeldOutScores, identity, place
 from deferlearn.teams.folds import random_folds
 from deferlearn.teams.held_out import Index, held_out
 from deferlearn.teams.packing import pack, unpack
-from deferlearn.teams.parameters import check_parameters, count_of, draw_seed, share_of
+from deferlearn.teams.parameters import check_assisted_svc, count_of, draw_seed, share_of
 from deferlearn.teams.policy import DeferralPolicy, resolve_policy
 from deferlearn.teams.samples import Samples
 from deferlearn.teams.selector import Selector
@@ -241,8 +241,9 @@ class AssistedSVC(SVMTeam):
 
     # -- fitting ------------------------------------------------------------------------------
 
-    def _check_parameters(self) -> None:
-        check_parameters(self)
+    def check_parameters(self) -> None:
+        """Refuse parameters of the wrong type or range."""
+        check_assisted_svc(self)
 
     def _warn_of(self, human: Human) -> None:
         human.warn(stacklevel=3)

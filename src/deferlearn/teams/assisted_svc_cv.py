@@ -239,7 +239,7 @@ class AssistedSVCCV(Team):
         search : deferlearn.teams.search.Search
             Machines and models that do not depend on the budget are fitted once.
         """
-        self._check_parameters()
+        self.check_parameters()
         warn_if_reordered(X, stacklevel=3, **human)
         samples = self._read_samples(X, y, human)
         samples.human.warn(stacklevel=3)
@@ -277,7 +277,8 @@ class AssistedSVCCV(Team):
 
     # -- parameters ---------------------------------------------------------------------------
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Refuse parameters of the wrong type or range."""
         check_folds(self.cv, self.n_jobs)
         if self.cv is None:
             raise ValueError("cv=None: candidates are compared on held-out folds, so give folds.")

@@ -53,7 +53,7 @@ def check_verbose(verbose: Any) -> None:
         raise ValueError(f"verbose={plain(verbose)!r} must be a whole number, 0 for silence.")
 
 
-def check_parameters(estimator: Any) -> None:
+def check_assisted_svc(estimator: Any) -> None:
     """Refuse parameters of the wrong type or range, whether or not this fit will use them.
 
     The objective checks its own (alpha, kernel, degree, gamma, coef0, fit_intercept, margin);

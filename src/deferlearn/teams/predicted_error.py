@@ -162,8 +162,9 @@ class PredictedErrorTriage(Triage):
         self._fitted_machine()
         return self._ranker
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        """Refuse parameters of the wrong type or range."""
+        super().check_parameters()
         model = self.error_model
         if model is None:
             return

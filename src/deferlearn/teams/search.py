@@ -176,6 +176,7 @@ class Search:
         context = self.context.with_machine(settings, machine)
         ready = equip(team, settings, {**self.common, "budget": budget, "n_jobs": None})
         if hasattr(ready, "held_out_scores"):
+            ready.check_parameters()
             found = ready.held_out_scores(context)
         else:
             found = scores_by_fitting(equip(ready, settings, {"cv": None}), context)

@@ -94,7 +94,7 @@ class Team(ClassifierMixin, BaseEstimator):
             The fitted estimator.
         """
         self.__dict__.pop("_threshold", None)  # a fit that fails leaves no half of an older one
-        self._check_parameters()
+        self.check_parameters()
         given: dict[str, Any] = {
             "human_loss": human_loss,
             "human_scores": human_scores,
@@ -136,7 +136,7 @@ class Team(ClassifierMixin, BaseEstimator):
         """
         return scores_by_fitting(self, context)
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         """Refuse parameters of the wrong type or range."""
 
     def _warn_of(self, human: Human) -> None:

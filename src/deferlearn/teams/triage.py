@@ -51,7 +51,8 @@ class Triage(SVMTeam):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Refuse parameters of the wrong type or range."""
         check_folds(self.cv, self.n_jobs)
 
     def fit_samples(self, samples: Samples, folds: list[Index] | None = None) -> Self:
