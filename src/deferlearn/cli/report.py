@@ -38,7 +38,7 @@ from deferlearn.cli._tables import (
 )
 
 if TYPE_CHECKING:
-    from deferlearn.report.anew import Progress
+    from deferlearn.report.refit_study import Progress
 
 NAME = "report"
 STAGES = {
@@ -252,7 +252,7 @@ def _print(told: dict[str, Any]) -> None:
     lines = [
         ("cases", f"{told['cases']['rows']}, {told['cases']['judged']} of them judged"),
         ("judged by", told["judged_by"]),
-        ("deferred", f"{c['observed']['share']:.1%}; promised {c['promised']:.1%}"),
+        ("deferred", f"{c['observed']['share']:.1%}; expected {c['expected']:.1%}"),
     ]
     if found is None:
         lines.append(("verdict and curves", f"not measured: {told['refits']['skipped']}"))

@@ -1,4 +1,4 @@
-"""What a report says of the model: its rate, its certificate, where it comes from."""
+"""What a report says about the model: its deferral rate, its certificate, its origin."""
 
 from __future__ import annotations
 
@@ -8,23 +8,37 @@ from importlib.metadata import version
 from typing import Any
 
 import deferlearn
-from deferlearn.report import refits
-from deferlearn.report.decisions import Decisions, share_of
+from deferlearn.tables.decisions import Decisions, share_with_interval
 from deferlearn.tables.team import TabularTeam
 from deferlearn.teams.assisted_svc import AssistedSVC
+from deferlearn.teams.parameters import share_of
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow", "pandas", "skops")
+FACTS = (
+    "created",
+    "policy",
+    "alpha",
+    "tuned",
+    "budget",
+    "rows",
+    "seed",
+    "columns",
+    "versions",
+    "files",
+    "deferral_rate",
+    "deferral_threshold",
+)
 
 
 def calibration(model: TabularTeam, stored: Decisions, seen: bool) -> dict[str, Any]:
-    """The share that was asked for, that the model promises, and that it defers of these cases."""
-    observed = share_of(int(stored.deferred.sum()), len(stored.deferred))
-    promised = float(model.card_["deferral_rate"])
+    """The budget as a share, the share expected to be deferred, and the share of these cases that is."""
+    observed = share_with_interval(int(stored.deferred.sum()), len(stored.deferred))
+    expected = float(model.card_["deferral_rate"])
     return {
-        "asked": refits.own_share(model),
-        "promised": promised,
+        "asked": share_of(model.card_["budget"], model.card_["rows"]),
+        "expected": expected,
         "observed": observed,
-        "kept": bool(observed["lower"] <= promised <= observed["upper"]),
+        "agrees": bool(observed["lower"] <= expected <= observed["upper"]),
         "in_sample": seen,
     }
 
@@ -35,8 +49,8 @@ def certificate(model: TabularTeam) -> dict[str, Any]:
         name = type(model.chosen).__name__
         return {
             "words": [
-                f"This model ({name}) sets no training cases aside for humans, so there is no "
-                "selection, and nothing to certify. How good its choice is, only the errors can tell."
+                f"This model ({name}) does not defer any training cases, so there is no selection and "
+                "nothing to certify. Only the errors show how good its decisions are."
             ],
             "guaranteed": False,
         }
@@ -52,17 +66,12 @@ def certificate(model: TabularTeam) -> dict[str, Any]:
 
 
 def model_facts(card: dict[str, Any]) -> dict[str, Any]:
-    """What of the model's card the report tells."""
-    names = ("created", "policy", "alpha", "tuned", "budget", "rows", "seed", "columns", "versions")
-    return {name: card[name] for name in names} | {
-        "files": card["files"],
-        "deferral_rate": card["deferral_rate"],
-        "deferral_threshold": card["deferral_threshold"],
-    }
+    """The entries of the model's card that the report shows."""
+    return {name: card[name] for name in FACTS}
 
 
 def versions(card: dict[str, Any]) -> dict[str, Any]:
-    """When, by which programs and with which seed."""
+    """When the report was made, with which versions and seed."""
     return {
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {
