@@ -131,8 +131,9 @@ def report(
     --jobs and --quick help.
     """
     require_arrow(NAME)
-    if find_spec("pandas") is None:
-        fail(NAME, "a report needs pandas: pip install 'deferlearn[cli]'", FAILURE)
+    missing = [name for name in ("pandas", "jinja2") if find_spec(name) is None]
+    if missing:
+        fail(NAME, f"a report needs {', '.join(missing)}: pip install 'deferlearn[cli]'", FAILURE)
     start = perf_counter()
     with reported(NAME):
         from deferlearn._utils.atomic import write_atomically
