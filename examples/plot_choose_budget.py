@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from deferlearn import AssistedSVC, assistance_report
 from deferlearn.datasets import load_breast_cancer
+from deferlearn.plot import AssistanceDisplay
 from deferlearn.teams import make_assisted_pipeline
 
 data = load_breast_cancer()
@@ -30,7 +31,7 @@ report = assistance_report(
     cv=5,
     random_state=0,
 )
-report.plot()
+AssistanceDisplay.from_report(report)
 
 # %%
 # The verdict comes in words, with the tables that it rests on.

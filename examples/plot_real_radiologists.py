@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from deferlearn import assistance_report
 from deferlearn.datasets import load_lidc
+from deferlearn.plot import AssistanceDisplay
 from deferlearn.teams import UncertaintyTriage, make_assisted_pipeline
 
 data = load_lidc(reader=0)
@@ -28,7 +29,7 @@ report = assistance_report(
     cv=5,
     random_state=0,
 )
-report.plot()
+AssistanceDisplay.from_report(report)
 
 # %%
 print(report.headline)

@@ -51,7 +51,7 @@ def test_drawing_without_matplotlib_says_what_to_install():
         from deferlearn.plot import SelectionDisplay
         grid = np.zeros((2, 2))
         SelectionDisplay(
-            [[0, 0]], [1], [False], loss_before=0, loss_after=0,
+            [[0, 0]], y=[1], deferred=[False], loss_before=0, loss_after=0,
             xx=grid, yy=grid, decision_before=grid, decision_after=grid,
         ).plot()
     """)

@@ -371,7 +371,7 @@ def test_ctrl_c_leaves_nothing(quick, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["matplotlib", "pyarrow", "pandas"])
+@pytest.mark.parametrize("name", ["matplotlib", "pyarrow", "pandas", "jinja2"])
 def test_without_what_it_needs(quick, tmp_path, monkeypatch, name):
     monkeypatch.setattr(command, "find_spec", lambda other: None if other == name else True)
     result = quick("demo", "--out", tmp_path / "new")

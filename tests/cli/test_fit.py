@@ -18,7 +18,7 @@ from deferlearn import AssistedSVC
 from deferlearn.cli import fit as command
 from deferlearn.cli.app import app
 from deferlearn.tables import TabularTeam, fit_table, select_cases
-from deferlearn.tables.evaluation import cross_validated_errors
+from deferlearn.tables.decisions import cross_validated_errors
 from deferlearn.teams import AssistedSVCCV
 
 ROLES = ("--label", "diagnosis", "--human", "reader_1", "--human", "reader_2", "--id", "id")

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import shlex
+from html import unescape
 
 import numpy as np
 import pyarrow as pa
@@ -78,7 +79,7 @@ def test_the_whole_report_of_the_cases_it_was_fitted_on(run, trained, model, tmp
     assert page.count(sha256(cases)) == 2  # of these cases, and of those that the model knows
     # The command in the report makes the same report.
     again = tmp_path / "again.html"
-    command = page.partition("<pre><code>")[2].partition("</code>")[0].replace("&#x27;", "'")
+    command = unescape(page.partition("<pre><code>")[2].partition("</code>")[0])
     program, name, *rest = shlex.split(command)
     assert (program, name) == ("deferlearn", "report")
     assert rest[rest.index("--out") + 1] == str(out)
@@ -177,7 +178,7 @@ def assert_mistake(result, folder, before, *parts):
         ({}, ("--label", "truth"), ("no column 'truth'", "--label")),
         ({"diagnosis": None}, (), ("no column 'diagnosis'", "the model's label")),
         ({}, ("--human", "doctor"), ("no column 'doctor'", "--human")),
-        ({}, ("--human", "site"), ("'site'", "the model looks at")),
+        ({}, ("--human", "site"), ("'site'", "a feature of the model")),
         ({}, ("--group", "ward"), ("no column 'ward'", "--group")),
         ({}, ("--subgroup", "ward"), ("no column 'ward'", "--subgroup")),
         ({}, ("--id", "name"), ("no column 'name'", "--id")),
@@ -230,7 +231,7 @@ def test_stopped_or_broken_it_leaves_the_old_report(run, model, new, tmp_path, m
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(measure, "where_errors", stop)
+    monkeypatch.setattr(measure, "errors_by_column", stop)
     result = run("report", model, new, *FAST, "--out", out)
     assert result.exit_code == 130
     assert "nothing was changed" in result.stderr
@@ -239,7 +240,7 @@ def test_stopped_or_broken_it_leaves_the_old_report(run, model, new, tmp_path, m
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(measure, "where_errors", full)
+    monkeypatch.setattr(measure, "errors_by_column", full)
     result = run("report", model, new, *FAST, "--out", out)
     assert result.exit_code == 1
     assert "No space left" in result.stderr

@@ -28,7 +28,7 @@ def ax():
 
 
 def test_lines_band_and_markers(ax):
-    display = make_report(FALLING, best=0.2).plot(ax)
+    display = AssistanceDisplay.from_report(make_report(FALLING, best=0.2), ax=ax)
     assert isinstance(display, AssistanceDisplay)
     assert display.ax_ is ax
     assert display.figure_ is ax.figure
@@ -73,13 +73,15 @@ def test_nothing_clear(ax):
 
 
 def test_harm_is_clear_too(ax):
-    display = make_report([(0.05, 0.01, 0.09)], budgets=[0.3]).plot(ax)
+    report = make_report([(0.05, 0.01, 0.09)], budgets=[0.3])
+    display = AssistanceDisplay(report).plot(ax)
     np.testing.assert_allclose(display.shown_.get_xdata(), [0.3])
 
 
 def test_costs_and_numbers_of_samples(ax):
     report = make_report(FALLING, best=20, measure="cost", budgets=(10, 20, 40))
-    display = report.plot(ax, legend=False, line_kw={"c": "red"}, fill_between_kw={"alpha": 0.5})
+    looks = {"line_kw": {"c": "red"}, "fill_between_kw": {"alpha": 0.5}}
+    display = AssistanceDisplay.from_report(report, ax=ax, legend=False, **looks)
     assert display.line_.get_xdata().tolist() == [0, 10, 20, 40]
     assert ax.get_xlabel() == "budget (number of training samples)"
     assert ax.get_ylabel() == "cost of the team"
@@ -92,7 +94,7 @@ def test_costs_and_numbers_of_samples(ax):
 def test_a_new_figure_and_the_wrong_thing():
     plt = pytest.importorskip("matplotlib.pyplot")
     with plt.rc_context({"backend": "agg"}):
-        display = make_report(FALLING, best=0.2).plot()
+        display = AssistanceDisplay.from_report(make_report(FALLING, best=0.2))
         assert_nothing_overlaps(display)
         plt.close(display.figure_)
     with pytest.raises(TypeError, match="must be an AssistanceReport, got dict"):

@@ -24,7 +24,7 @@ from deferlearn import AssistedSVC
 from deferlearn.datasets import make_linear, make_quadratic
 from deferlearn.humans import UniformHuman
 from deferlearn.plot import DeferralBoundaryDisplay
-from deferlearn.plot.selection import CLASS_STYLE
+from deferlearn.plot.plane import CLASS_STYLE
 from deferlearn.teams import make_assisted_pipeline
 from pictures import assert_nothing_overlaps, legend_texts
 
@@ -194,7 +194,13 @@ def test_lines_outside_the_picture_are_left_out(ax):
     # decision = 0.1 x_0 + 1.1 on [-3, 3]: the boundary lies at -11 and the margin +1 at -1.
     xx0, xx1 = np.meshgrid(np.linspace(-3, 3, 7), [0.0, 1.0])
     display = DeferralBoundaryDisplay(
-        [[0.0, 0.5]], ["b"], [False], xx0=xx0, xx1=xx1, decision=0.1 * xx0 + 1.1, classes=["a", "b"]
+        [[0.0, 0.5]],
+        y=["b"],
+        deferred=[False],
+        xx0=xx0,
+        xx1=xx1,
+        decision=0.1 * xx0 + 1.1,
+        classes=["a", "b"],
     ).plot(ax)
     assert display.boundary_ is None
     assert display.margins_[0] is None
@@ -288,7 +294,7 @@ def test_rows_that_are_not_those_of_fit_are_refused(ax, order):
         ({"X": np.zeros((0, 2))}, "two features"),
         ({"X": np.full((100, 2), np.nan)}, "missing or infinite"),
         ({"y": np.ones(99)}, r"X has 100 rows, y the shape \(99,\)"),
-        ({"y": np.full(100, "x")}, r"label 'x', which is none of the classes \[-1, 1\]"),
+        ({"y": np.full(100, "x")}, r"label 'x', which is not one of the classes \[-1, 1\]"),
         ({"deferred": "all"}, "'fit', 'defer', 'defer_top' or a mask of booleans, got 'all'"),
         ({"deferred": np.arange(100)}, "mask of booleans, got the type int"),
         ({"deferred": [True]}, r"deferred the shape \(1,\)"),
@@ -309,7 +315,7 @@ def test_estimators_that_cannot_be_drawn(ax):
     with pytest.raises(NotFittedError):
         DeferralBoundaryDisplay.from_estimator(machine(), X, y, ax=ax)
     other = LogisticRegression().fit(X, y)
-    with pytest.raises(ValueError, match=r"LogisticRegression does not tell .*deferred="):
+    with pytest.raises(ValueError, match=r"LogisticRegression does not say .*deferred="):
         DeferralBoundaryDisplay.from_estimator(other, X, y, ax=ax)
     # Told who is deferred, any machine with two classes will do.
     mask = np.arange(100) < 5
@@ -319,8 +325,8 @@ def test_estimators_that_cannot_be_drawn(ax):
 
 def test_two_classes_are_needed():
     grid = {"xx0": [[0, 1], [0, 1]], "xx1": [[0, 0], [1, 1]], "decision": [[0, 1], [0, 1]]}
-    with pytest.raises(ValueError, match=r"two classes apart, got .*'a'.*: give both"):
-        DeferralBoundaryDisplay([[0.0, 0.0]], ["a"], [False], **grid)
+    with pytest.raises(ValueError, match=r"has two classes, got .*'a'.*: give both"):
+        DeferralBoundaryDisplay([[0.0, 0.0]], y=["a"], deferred=[False], **grid)
 
 
 @settings(max_examples=20, deadline=None)

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from deferlearn.objective import SVMObjective
 from deferlearn.plot import SelectionDisplay
-from deferlearn.plot.selection import CLASS_STYLE
+from deferlearn.plot.plane import CLASS_STYLE
 from deferlearn.selection import distorted_greedy
 
 X = np.array([[0.0, 0.0], [4.0, 1.0], [1.0, 3.0], [3.0, 2.0]])
@@ -90,12 +90,13 @@ def test_one_legend_names_what_is_there(axes):
     display = SelectionDisplay.from_result(PlaneObjective(), X, LABELS, selected(2)).plot(axes)
     assert len(display.figure_.legends) == 1
     assert not any(ax.get_legend() for ax in axes)
-    kept = ["class +1, kept", "class -1, kept"]
-    assert sorted(legend(display)) == sorted([*kept, "deferred", "boundary", "margins"])
+    kept = ["class -1, kept", "class +1, kept"]
+    lines = ["boundary", "margin of class -1", "margin of class +1"]
+    assert legend(display) == [*kept, "class -1, deferred", *lines]
 
-    nobody = Figure(layout="constrained").subplots(1, 2)
-    display = SelectionDisplay.from_result(PlaneObjective(), X, LABELS, selected()).plot(nobody)
-    assert sorted(legend(display)) == sorted([*kept, "boundary", "margins"])
+    others = Figure(layout="constrained").subplots(1, 2)
+    display = SelectionDisplay.from_result(PlaneObjective(), X, LABELS, selected()).plot(others)
+    assert legend(display) == [*kept, *lines]
 
 
 @pytest.mark.parametrize(
@@ -107,15 +108,16 @@ def test_one_legend_names_what_is_there(axes):
         (PlaneObjective(slope=0.0, shift=0.0), None),
         # Margins outside the picture, one margin inside, all of it beyond the margin.
         (PlaneObjective(slope=0.1), {"boundary"}),
-        (PlaneObjective(slope=0.1, shift=-1.0), {"margins"}),
+        (PlaneObjective(slope=0.1, shift=-1.0), {"margin of class -1"}),
         (PlaneObjective(slope=0.1, shift=9.0), set()),
     ],
 )
 def test_only_lines_that_show_are_in_the_legend(axes, objective, lines):
     display = SelectionDisplay.from_result(objective, X, LABELS, selected()).plot(axes)
-    assert set(legend(display)) & {"boundary", "margins"} == (lines or set())
+    samples = {"class -1, kept", "class +1, kept"}
+    assert set(legend(display)) == samples | (lines or set())
     for ax in axes:
-        assert ("answers alike everywhere" in ax.get_xlabel()) == (lines is None)
+        assert ("no boundary: the machine\nalways answers" in ax.get_xlabel()) == (lines is None)
     display.figure_.draw_without_rendering()
 
 
@@ -131,7 +133,7 @@ def test_new_figure_where_no_axes_are_given():
 
 
 @pytest.mark.parametrize("n", [0, 1, 4])
-def test_the_engine_down_to_nobody(axes, n):
+def test_the_engine_down_to_no_sample(axes, n):
     objective = SVMObjective(X, LABELS, alpha=0.1)
     result = distorted_greedy(objective, np.zeros(4), n)
     display = SelectionDisplay.from_result(objective, X, LABELS, result).plot(axes)
@@ -155,8 +157,9 @@ def test_one_class_and_one_sample(axes, label, n):
         assert ax.get_ylim()[0] < 0.0 < ax.get_ylim()[1]
     assert axes[1].get_title() == f"1 of {n} deferred:\ntotal loss 2.500"
     # Nothing is named that is not there: no other class, and no line far from the one sample.
-    lines = {"boundary", "margins"} if n == 4 else set()
-    assert set(legend(display)) == {f"class {label:+d}, kept", "deferred", *lines}
+    lines = {"boundary", "margin of class -1", "margin of class +1"} if n == 4 else set()
+    samples = {f"class {label:+d}, kept", f"class {label:+d}, deferred"}
+    assert set(legend(display)) == samples | lines
 
 
 @pytest.mark.parametrize("samples", [np.zeros((4, 3)), np.zeros(4), np.zeros((0, 2))])
@@ -165,8 +168,8 @@ def test_only_two_features_fit_the_plane(samples):
         SelectionDisplay.from_result(PlaneObjective(), samples, LABELS, selected())
 
 
-def test_one_label_a_sample():
-    with pytest.raises(ValueError, match="one label and one entry of the mask a sample"):
+def test_one_label_per_sample():
+    with pytest.raises(ValueError, match="one label and one entry of the mask per sample"):
         SelectionDisplay.from_result(PlaneObjective(), X, LABELS[:3], selected())
 
 

@@ -131,13 +131,13 @@ def test_it_filters(open_page, report):
     assert cells(page, 0) == [row[0] for row in rows if row[1] == "human"]
     page.select_option("#cases-taken", "")
     for who in ("machine", "human"):
-        page.select_option("#cases-errs", who)
+        page.select_option("#cases-wrong", who)
         assert cells(page, 0) == [row[0] for row in rows if who in row[7]]
-    page.select_option("#cases-errs", "team")
+    page.select_option("#cases-wrong", "team")
     assert cells(page, 0) == [row[0] for row in rows if row[6] != row[3]]
-    page.select_option("#cases-errs", "nobody")
+    page.select_option("#cases-wrong", "none")
     assert cells(page, 0) == [row[0] for row in rows if not row[7]]
-    page.select_option("#cases-errs", "")
+    page.select_option("#cases-wrong", "")
     page.fill("#cases-search", "ONERROR")
     assert cells(page, 0) == [row[0] for row in rows if "onerror" in row[0]]
     page.fill("#cases-search", "no such text")

@@ -12,10 +12,11 @@ from sklearn.preprocessing import StandardScaler
 
 from case_tables import LABELS, make_cases
 from deferlearn import AssistedSVC
-from deferlearn.report import case_report, refits, select_report_cases
-from deferlearn.report.decisions import share_of
-from deferlearn.report.where import MISSING, quarters
+from deferlearn.report import case_report, select_report_cases
+from deferlearn.report.errors_by_column import MISSING, quarters
+from deferlearn.report.refit_study import RefitStudy, budgets_to_try, draw_cases
 from deferlearn.tables import TableError, TabularTeam, fit_table, select_cases
+from deferlearn.tables.decisions import unfitted_copy
 from deferlearn.teams import FullAutomation, UncertaintyTriage
 
 READERS = ("reader_1", "reader_2")
@@ -38,6 +39,10 @@ def model(columns):
 @pytest.fixture
 def new():
     return without(make_cases(60, seed=7), "patient")
+
+
+def study_of(model, chosen, **options):
+    return RefitStudy(model, chosen, np.arange(len(chosen)), [0.2], **options)
 
 
 def numbers_of(model, columns, **options):
@@ -76,10 +81,10 @@ def test_who_errs_together(model, new):
 def test_the_rate_is_what_defer_does(model, new):
     found = numbers_of(model, new)["calibration"]
     assert found["observed"]["count"] == model.defer(new).sum()
-    assert found["promised"] == model.team.deferral_rate_
+    assert found["expected"] == model.team.deferral_rate_
     assert found["asked"] == 0.2
-    assert found["kept"] == (
-        found["observed"]["lower"] <= found["promised"] <= found["observed"]["upper"]
+    assert found["agrees"] == (
+        found["observed"]["lower"] <= found["expected"] <= found["observed"]["upper"]
     )
 
 
@@ -99,7 +104,7 @@ def test_errors_by_column_add_up(model, new):
     assert rome["deferred"] == model.defer(new)[there].mean()
 
 
-def test_cases_that_nobody_read_are_not_judged(model, new):
+def test_cases_that_no_human_read_are_not_judged(model, new):
     for reader in READERS:
         new[reader] = [None if i < 20 else said for i, said in enumerate(new[reader])]
     found = numbers_of(model, new)
@@ -137,7 +142,7 @@ def test_the_table_has_humans_cases_first_and_gaps_where_there_is_no_answer(mode
         assert table["teamWrong"][place] == (team not in ("", row["truth"]))
         names = ["machine"] * (row["machine"] != row["truth"])
         names += ["human"] * (row["human"] not in ("", row["truth"]))
-        assert row["who errs"] == " and ".join(names)
+        assert row["who is wrong"] == " and ".join(names)
 
 
 def test_the_table_shows_no_more_digits_than_anybody_reads(model, new):
@@ -153,19 +158,8 @@ def test_budgets_tried_are_those_that_people_write(budget, share):
     """With 61 cases 20% are 12 of them, 19.67%; that is no other budget."""
     cases = select_cases(make_cases(61), "diagnosis", humans=READERS, group="patient")
     model = fit_table(cases, alpha=0.1, budget=budget)
-    assert refits.own_share(model) == share
-    plan = refits.make_plan(model, quick=True)
-    assert plan.budgets == sorted({0.1, 0.2, round(share, 4)})
-
-
-@given(st.integers(1, 200).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
-def test_intervals_are_clopper_and_pearson_by_the_beta_distribution(pair):
-    count, n = pair
-    found = share_of(count, n)
-    low = 0.0 if count == 0 else stats.beta.ppf(0.025, count, n - count + 1)
-    high = 1.0 if count == n else stats.beta.ppf(0.975, count + 1, n - count)
-    assert found["lower"] == pytest.approx(low, abs=1e-9)
-    assert found["upper"] == pytest.approx(high, abs=1e-9)
+    assert unfitted_copy(model, batch=True).team.budget == share
+    assert budgets_to_try(model, quick=True) == sorted({0.1, 0.2, round(share, 4)})
 
 
 numbers = st.floats(-1e6, 1e6) | st.just(float("nan")) | st.integers(0, 3).map(float)
@@ -183,7 +177,7 @@ def test_every_number_has_a_quarter_that_holds_it(values):
             assert ends[0] - room <= value <= ends[-1] + room
 
 
-# -- teams fitted anew ------------------------------------------------------------------------
+# -- refitted teams ---------------------------------------------------------------------------
 
 
 def test_errors_on_training_cases_are_of_teams_that_have_not_seen_them():
@@ -217,9 +211,7 @@ def test_errors_on_training_cases_are_of_teams_that_have_not_seen_them():
         table = [[found["confusion"][who][t][s] for s in LABELS] for t in LABELS]
         np.testing.assert_array_equal(table, confusion_matrix(y, said, labels=LABELS))
     # The curve goes through the same folds.
-    team = {"team": refits.unfitted(model, threshold=True)}
-    cases = select_report_cases(columns, model).cases
-    curve = refits.curves(team, cases, refits.Plan([0.2], False, 0, 0), seed=3)["team"]
+    curve = study_of(model, select_report_cases(columns, model), seed=3).curves()["team"]
     assert curve.mean["error"][1] == pytest.approx(np.mean(errors))
     assert curve.deferred.mean(axis=0)[1] == pytest.approx(taken.mean())
     low, high = stats.t.interval(0.95, 4, np.mean(errors), stats.sem(errors))
@@ -236,9 +228,9 @@ def test_subgroups_by_a_column_that_is_no_feature_and_columns_that_keep_their_ki
     """The model was told to drop a reader; the cases of the report have no such feature."""
     cases = select_cases(columns, "diagnosis", humans=["reader_1"], identifier="id")
     model = fit_table(cases, alpha=0.1, drop=["reader_2"], category=["age"])
-    assert refits.unfitted(model, threshold=False).named_steps["table"].category == ("age", "site")
     columns = {**columns, "ward": ["<i>" if i % 3 else "north" for i in range(80)]}
     chosen = select_report_cases(columns, model, subgroup="ward")
+    assert study_of(model, chosen).team(batch=True).named_steps["table"].category == ("age", "site")
     report = case_report(model, chosen, quick=True).to_dict()
     assert report["refits"]["skipped"] is None
     found = report["assistance"]
@@ -268,25 +260,25 @@ def test_a_triage_has_one_curve_and_nothing_to_certify(model, columns):
     assert "nothing to certify" in found["certificate"]["words"][0]
 
 
-def test_a_model_that_defers_nobody_has_no_budgets_to_compare(model, columns):
+def test_a_model_without_deferral_has_no_budgets_to_compare(model, columns):
     alone = TabularTeam([("table", model.encoder), ("team", FullAutomation(alpha=0.1))])
     alone.card_ = model.card_
-    cases = select_report_cases(columns, model).cases
-    assert "every case to the machine" in refits.why_not(alone, cases)
+    study = study_of(alone, select_report_cases(columns, model))
+    assert "every case to the machine" in study.obstacle()
 
 
 @pytest.mark.parametrize("grouped", [False, True])
-def test_a_lot_of_whole_groups(model, grouped):
+def test_groups_are_drawn_whole(model, grouped):
     columns = make_cases(80)
     chosen = select_report_cases(columns, model, group="patient" if grouped else None)
-    rows = refits.drawn(chosen, 31, seed=1)
+    rows = draw_cases(chosen, 31, seed=1)
     assert len(rows) == (30 if grouped else 31)  # patients have two cases each
     assert len(set(rows.tolist())) == len(rows)
-    np.testing.assert_array_equal(rows, refits.drawn(chosen, 31, seed=1))
+    np.testing.assert_array_equal(rows, draw_cases(chosen, 31, seed=1))
     if grouped:
         patients = np.array(columns["patient"])[rows]
         assert all(np.sum(patients == p) == 2 for p in patients)
-    np.testing.assert_array_equal(refits.drawn(chosen, 80, seed=1), np.arange(80))
+    np.testing.assert_array_equal(draw_cases(chosen, 80, seed=1), np.arange(80))
 
 
 @pytest.mark.parametrize("values", [["1", "2", ""], [1, 2, None], ["a", "b", None]])
@@ -296,12 +288,11 @@ def test_subgroups_by_a_feature_with_gaps(values):
     columns["stage"] = values * 20
     cases = select_cases(columns, "diagnosis", humans=["reader_1"], identifier="id")
     model = fit_table(cases, alpha=0.1)
-    chosen = select_report_cases(columns, model, subgroup="stage")
-    triage = UncertaintyTriage(alpha=0.1, random_state=0)
-    team = refits.unfitted(model, threshold=False, team=triage)
-    plan = refits.Plan([0.2], True, 0, 0)
-    told = ("stage", chosen.subgroup_values)
-    found = refits.verdict(team, chosen.cases, plan, subgroup=told)
+    team = UncertaintyTriage(alpha=0.1, random_state=0)
+    triage = TabularTeam([("table", model.encoder), ("team", team)])
+    triage.card_ = model.card_
+    chosen = select_report_cases(columns, triage, subgroup="stage")
+    found = study_of(triage, chosen, quick=True).verdict()
     assert [row["n_cases"] for row in found.subgroups] == [20, 20, 20]
     assert found.subgroup_name == "stage"
 
@@ -312,9 +303,13 @@ def test_subgroups_by_a_feature_with_gaps(values):
 @pytest.mark.parametrize(
     ("change", "options", "message"),
     [
-        ({"diagnosis": ["yes", "no"] * 40}, {"humans": []}, "knows 'ill' and 'well'"),
-        ({}, {"humans": ["site"]}, "column 'site' is one that the model looks at"),
-        ({}, {"label": "size"}, "column 'size' is one that the model looks at"),
+        (
+            {"diagnosis": ["yes", "no"] * 40},
+            {"humans": []},
+            "the classes of the model are 'ill' and 'well'",
+        ),
+        ({}, {"humans": ["site"]}, "column 'site' is a feature of the model"),
+        ({}, {"label": "size"}, "column 'size' is a feature of the model"),
         ({}, {"subgroup": "ward"}, "no column 'ward', named as subgroup"),
         ({}, {"subgroup": "id"}, "has 80 values, more than 20"),
         ({"size": None}, {}, "no column 'size', which the model needs"),

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from jinja2 import UndefinedError
+from markupsafe import Markup
 
 from deferlearn.report import case_report, rows, select_report_cases
-from deferlearn.report.charts import Line, line_chart, ticks
-from deferlearn.report.html import Markup, embedded_json, grid, tag, text
+from deferlearn.report.charts import Line, Picture, line_chart, ticks
+from deferlearn.report.page import environment
 from hostile_tables import HOSTILE, hostile_model, hostile_table
 
 VOID = {"meta", "input", "br", "img", "link"}
@@ -192,32 +194,62 @@ def test_what_was_not_measured_is_said(report):
         assert "Not measured: it was <not> asked for." in page.one("section", id=name)["text"]
 
 
+def test_counts_have_the_right_number(report):
+    table = report.rows | {"rows": report.rows["rows"][:1], "total": 2, "features_left_out": 1}
+    cases = report.numbers["cases"] | {"judged": 1}
+    page = Page(type(report)(report.numbers | {"cases": cases}, table).to_html())
+    assert "Errors are counted on the 1 case that" in page.one("section", id="errors")["text"]
+    assert "1 of the model's columns is not shown" in page.one("section", id="cases")["text"]
+
+
 # -- the pieces -------------------------------------------------------------------------------
+
+
+def rendered(source, **values):
+    return environment().from_string(source).render(**values)
 
 
 @settings(max_examples=50)
 @given(st.text() | st.sampled_from(HOSTILE))
 def test_any_text_is_escaped_and_comes_back(said):
-    element = tag("p", said, title=said)
+    element = rendered('<p title="{{ said }}">{{ said }}</p>', said=said)
     assert not {"<", ">"} & set(element[3:-4].partition(">")[2])
     page = Page(element.replace("\r", "&#13;"))
     if "\0" not in said:
         assert page.one("p")["text"] == said
         assert page.one("p")["title"] == said
-    assert text(Markup("<b>")) == "<b>"
+    assert rendered("{{ said }}", said=Markup("<b>")) == "<b>"
 
 
 @settings(max_examples=50)
 @given(st.recursive(st.text() | st.integers() | st.none(), st.lists))
 def test_embedded_json_never_ends_its_element(data):
-    content = embedded_json(data)
+    content = rendered("{{ data | tojson }}", data=data)
     assert not {"<", ">", "&", "\u2028"} & set(content)
     assert content.isascii()
     assert json.loads(content) == data
 
 
-def test_grids_escape_names_and_cells():
-    found = Page(grid("<a>", ["<b>", "n"], [["<c>", 1]]))
+def test_json_holds_no_number_that_json_does_not_have():
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        rendered("{{ data | tojson }}", data=[float("nan")])
+
+
+def test_a_value_that_is_missing_is_an_error():
+    with pytest.raises(UndefinedError, match="'said' is undefined"):
+        rendered("{{ said }}")
+
+
+def test_tables_escape_names_and_cells():
+    found = Page(
+        rendered(
+            "{% from 'macros.html' import numbers, table %}{% call table(caption, headings) %}"
+            "<tr><th>{{ cell }}</th>{{ numbers([1]) }}</tr>{% endcall %}",
+            caption="<a>",
+            headings=["<b>", "n"],
+            cell="<c>",
+        )
+    )
     assert [e["text"] for e in found.elements if e["tag"] in ("p", "th", "td")] == [
         "<a>",
         "<b>",
@@ -250,7 +282,7 @@ def test_points_of_a_chart_lie_inside_the_picture(y, upper):
     line = Line(
         "a", "team", x, y, [None if u is None else u - 1 for u in upper[: len(y)]], upper[: len(y)]
     )
-    page = Page(line_chart("p", "t", "d", [line], "x", "y"))
+    page = Page(line_chart(Picture("p", "t", "d"), [line], "x", "y"))
     width, height = map(float, page.one("svg", role="img")["viewbox"].split()[2:])
     points = [e["points"] for e in page.elements if "points" in e]
     for pair in " ".join(points).split():

@@ -8,7 +8,7 @@ import pytest
 import deferlearn
 from case_tables import make_cases
 from deferlearn.tables import Router, TableError, as_table, fit_table, select_cases
-from deferlearn.tables.evaluation import MAX_CASES, cross_validated_errors
+from deferlearn.tables.decisions import MAX_CASES, cross_validated_errors
 from deferlearn.teams import AssistedSVCCV
 
 
@@ -101,7 +101,7 @@ def test_reasons_tell_the_expected_errors_of_the_team(cases, monkeypatch):
 
 
 def test_many_cases_are_not_fitted_again_to_judge_them(cases, monkeypatch):
-    monkeypatch.setattr("deferlearn.tables.evaluation.MAX_CASES", 79)
+    monkeypatch.setattr("deferlearn.tables.decisions.MAX_CASES", 79)
     assert MAX_CASES >= 79
     assert cross_validated_errors(None, cases) is None
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 NAME = "demo"
 SEED = 0
 # For the picture; for tables; for the verdict of the report.
-NEEDED = ("matplotlib", "pyarrow", "pandas")
+NEEDED = ("matplotlib", "pyarrow", "pandas", "jinja2")
 
 # Three panels that stay readable when the picture is printed half as wide.
 FIGURE_SIZE, FONT_SIZE, DPI = (11.0, 4.8), 12.5, 150

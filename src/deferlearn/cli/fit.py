@@ -215,7 +215,7 @@ def _fit(
     """Fit, judge and store; the model's card."""
     import deferlearn
     from deferlearn.tables import TableEncoder, TableError, fit_table
-    from deferlearn.tables.evaluation import cross_validated_errors
+    from deferlearn.tables.decisions import cross_validated_errors
     from deferlearn.tables.team import check_settings
 
     # Before anything is said to be going on: what cannot be used costs nobody any time.

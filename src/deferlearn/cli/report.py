@@ -38,7 +38,7 @@ from deferlearn.cli._tables import (
 )
 
 if TYPE_CHECKING:
-    from deferlearn.report.anew import Progress
+    from deferlearn.report.refit_study import Progress
 
 NAME = "report"
 STAGES = {
@@ -131,8 +131,9 @@ def report(
     --jobs and --quick help.
     """
     require_arrow(NAME)
-    if find_spec("pandas") is None:
-        fail(NAME, "a report needs pandas: pip install 'deferlearn[cli]'", FAILURE)
+    missing = [name for name in ("pandas", "jinja2") if find_spec(name) is None]
+    if missing:
+        fail(NAME, f"a report needs {', '.join(missing)}: pip install 'deferlearn[cli]'", FAILURE)
     start = perf_counter()
     with reported(NAME):
         from deferlearn._utils.atomic import write_atomically
@@ -252,7 +253,7 @@ def _print(told: dict[str, Any]) -> None:
     lines = [
         ("cases", f"{told['cases']['rows']}, {told['cases']['judged']} of them judged"),
         ("judged by", told["judged_by"]),
-        ("deferred", f"{c['observed']['share']:.1%}; promised {c['promised']:.1%}"),
+        ("deferred", f"{c['observed']['share']:.1%}; expected {c['expected']:.1%}"),
     ]
     if found is None:
         lines.append(("verdict and curves", f"not measured: {told['refits']['skipped']}"))

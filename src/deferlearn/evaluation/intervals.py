@@ -54,6 +54,31 @@ class Interval:
 NOTHING = Interval(float("nan"), float("nan"), float("nan"))
 
 
+def share_interval(count: int, n: int, confidence: float = 0.95) -> Ends:
+    """The exact interval of Clopper and Pearson for a share of independent cases.
+
+    Parameters
+    ----------
+    count, n : int
+        The share is `count` of `n`.
+    confidence : float, default=0.95
+        Level of the interval.
+
+    Returns
+    -------
+    lower, upper : float
+        Its ends.
+
+    Examples
+    --------
+    >>> from deferlearn.evaluation.intervals import share_interval
+    >>> [round(end, 3) for end in share_interval(1, 10)]
+    [0.003, 0.445]
+    """
+    found = stats.binomtest(count, n).proportion_ci(confidence, method="exact")
+    return float(found.low), float(found.high)
+
+
 def single_critical(group: Index, confidence: float) -> float:
     """Standard errors to either side that one interval needs: Student's t, by the number of groups."""
     n_groups = len(np.unique(group))

@@ -88,7 +88,7 @@ def draw(rows: pd.DataFrame, config: Config) -> Figure:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Polygon
 
-    from deferlearn.plot.selection import CLASS_STYLE
+    from deferlearn.plot.plane import CLASS_STYLE
 
     X, y = samples(SHOWN_SEED)
     first = separating_hulls(SVMObjective(X, y))

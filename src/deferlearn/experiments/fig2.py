@@ -14,7 +14,7 @@ from deferlearn.experiments.experiment import Experiment, Tables, selection_para
 from deferlearn.experiments.jobs import Job, Row
 from deferlearn.experiments.selecting import ALGORITHMS, Selecting, machine_without, selections
 from deferlearn.experiments.stats import paired, summary
-from deferlearn.plot.selection import is_constant
+from deferlearn.plot.plane import is_constant
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -143,8 +143,7 @@ def seed_to_show(rows: pd.DataFrame) -> int:
 def _draw_panel(ax: Axes, split: Split, picks: list[int]) -> None:
     from matplotlib.patheffects import withStroke
 
-    from deferlearn.plot.boundary import HALO, MARGIN_STYLE
-    from deferlearn.plot.selection import CLASS_STYLE
+    from deferlearn.plot.plane import CLASS_STYLE, HALO, MARGIN_STYLE
 
     machine, deferred = machine_without(split, SYNTHETIC_ALPHA, picks)
     X, y = split.X_train, split.y_train
@@ -176,8 +175,7 @@ def _draw_panel(ax: Axes, split: Split, picks: list[int]) -> None:
 def _legend(figure: Figure) -> None:
     from matplotlib.lines import Line2D
 
-    from deferlearn.plot.boundary import MARGIN_STYLE
-    from deferlearn.plot.selection import CLASS_STYLE
+    from deferlearn.plot.plane import CLASS_STYLE, MARGIN_STYLE
 
     handles: list[Any] = []
     for label, (colour, marker) in sorted(CLASS_STYLE.items()):

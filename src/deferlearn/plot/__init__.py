@@ -1,4 +1,4 @@
-"""Pictures. Each display computes first and draws after, and only drawing needs matplotlib."""
+"""Displays: each computes first and draws afterwards, and only drawing needs matplotlib."""
 
 from deferlearn.plot.assistance import AssistanceDisplay
 from deferlearn.plot.boundary import DeferralBoundaryDisplay

@@ -1,28 +1,34 @@
-"""What the displays share: the axes they draw on, and the legend around them."""
+"""What the displays share: the axes that they draw on, lines of reference, and the legend."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from numpy.typing import NDArray
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.legend import Legend
+    from matplotlib.lines import Line2D
 
-# Of a new figure, in inches: its letters are still read when it is printed half a page wide.
+# Size of a new figure in inches: its letters are legible in print at half the width of a page.
 FIGURE_SIZE = (4.6, 4.4)
 
-# Between the axis and the legend below it, in inches.
+# Distance between the axis and the legend below it, in inches.
 GAP = 0.08
 
-# A legend may be a little wider than its axes, since their labels stand out to the left.
+# A legend may be a little wider than its axes, since their labels extend to the left.
 OVERHANG = 1.1
 
-# Share of the height of axes that a legend may take: no picture is left where it takes all.
+# Largest share of the height of the axes that a legend may take.
 MOST_TAKEN = 0.7
+
+# Name -> colour and dashes of the human or the machine alone.
+ALONE = {"human": ("0.0", ":"), "machine": ("0.4", "--")}
 
 
 def require_matplotlib() -> None:
-    """Say how to get matplotlib where it is missing; asked before long computations."""
+    """Say how to install matplotlib if it is missing; called before long computations."""
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
@@ -48,11 +54,32 @@ def style(artist: type, defaults: dict[str, Any], changes: dict[str, Any] | None
     return defaults | normalize_kwargs(changes or {}, artist)
 
 
-def add_legend(ax: Axes) -> Legend:
-    """One legend of everything that has a label, below the axes, where it can hide nothing.
+def level_line(ax: Axes, who: str, value: float | None) -> Line2D | None:
+    """A horizontal line at the level of the human or the machine alone; None without a value."""
+    if value is None:
+        return None
+    colour, dashes = ALONE[who]
+    return ax.axhline(
+        value, color=colour, linestyle=dashes, linewidth=1.5, zorder=1.5, label=f"{who} alone"
+    )
 
-    A figure with a layout ("constrained", "tight") makes room for it by itself. In any other the axes
-    become lower by the height of the legend, as they do for a colour bar.
+
+def label_axes(ax: Axes, budgets: NDArray[Any], metric: str) -> None:
+    """The labels of axes that show a metric of the team against the budget."""
+    unit = "number of training samples" if is_whole(budgets) else "share of cases"
+    ax.set(xlabel=f"budget ({unit})", ylabel=f"{metric} of the team")
+
+
+def is_whole(budgets: NDArray[Any]) -> bool:
+    """Whether budgets are numbers of samples rather than shares."""
+    return budgets.dtype.kind in "iu"
+
+
+def add_legend(ax: Axes) -> Legend:
+    """One legend of everything that has a label, below the axes, where it hides nothing.
+
+    A figure with a layout ("constrained", "tight") makes room for it by itself. In any other figure the
+    height of the axes is reduced by that of the legend, as for a colour bar.
     """
     from matplotlib.transforms import ScaledTranslation
 
@@ -77,7 +104,7 @@ def add_legend(ax: Axes) -> Legend:
         if size.width <= OVERHANG * frame.width:
             break
     if ax.figure.get_layout_engine() is None:
-        # Up to where the labels ended, or to the edge of the figure if they went beyond it.
+        # Up to the end of the labels, or to the edge of the figure if they extend beyond it.
         end = max(bottom, ax.figure.bbox.y0 + GAP * dpi)
         lifted = end - (bottom - GAP * dpi - size.height)
         x, y, width, height = ax.get_position().bounds

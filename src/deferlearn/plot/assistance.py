@@ -1,4 +1,4 @@
-"""Does assistance pay? The team against its machine and its human, at each budget."""
+"""Does assistance pay? The team compared with its machine and its human, at each budget."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from deferlearn.evaluation import AssistanceReport
-from deferlearn.plot._frame import add_legend, axes_or_new, style
-from deferlearn.plot.curves import ALONE, BAND, COLOURS
+from deferlearn.plot._frame import add_legend, axes_or_new, label_axes, level_line, style
+from deferlearn.plot.curves import BAND, COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 class AssistanceDisplay:
     """The team's error or cost at each budget, with level lines for machine and human.
 
-    The band is the machine's level plus the interval of the paired difference from it: where it leaves
-    the machine's line, the difference is shown, and the marker is filled. A line stands at the best
-    budget, if there is one.
+    The band is the machine's level plus the interval of the paired difference from it: where the band
+    leaves the machine's line, the difference is clear, and the marker is filled. A vertical line marks the
+    best budget, if there is one.
 
     Parameters
     ----------
     report : AssistanceReport
-        What was measured.
+        The measurements.
 
     Attributes
     ----------
@@ -33,15 +33,15 @@ class AssistanceDisplay:
     figure_ : matplotlib Figure
         The figure that holds it.
     line_ : matplotlib Line2D
-        The team, from the machine alone at a budget of 0 on.
+        The team, starting with the machine alone at a budget of 0.
     band_ : matplotlib PolyCollection
-        Where the team would be at the ends of the interval of its difference from the machine.
+        The machine's level plus the interval of the team's difference from it.
     shown_ : matplotlib Line2D
-        Markers at the budgets at which the team is shown to differ from the machine.
+        Markers at the budgets at which the team clearly differs from the machine.
     machine_line_, human_line_ : matplotlib Line2D
         The level lines.
     best_line_ : matplotlib Line2D or None
-        At the best budget; None if no budget is shown to help.
+        At the best budget; None if no budget clearly helps.
     legend_ : matplotlib Legend or None
         The legend.
 
@@ -73,6 +73,13 @@ class AssistanceDisplay:
         if not isinstance(report, AssistanceReport):
             raise TypeError(f"report must be an AssistanceReport, got {type(report).__name__}")
         self.report = report
+        machine, *tried, _ = report.teams
+        name = report.measure
+        level = machine[name]
+        self.budgets = np.array([machine["budget"], *(row["budget"] for row in tried)])
+        self.values = np.array([level, *(row[name] for row in tried)])
+        self.lower = np.array([level, *(level + row["difference_low"] for row in tried)])
+        self.upper = np.array([level, *(level + row["difference_high"] for row in tried)])
 
     @classmethod
     def from_report(
@@ -83,7 +90,7 @@ class AssistanceDisplay:
         Parameters
         ----------
         report : AssistanceReport
-            What it returned.
+            The result of `deferlearn.assistance_report`.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
         **kwargs
@@ -104,7 +111,7 @@ class AssistanceDisplay:
         line_kw: dict[str, Any] | None = None,
         fill_between_kw: dict[str, Any] | None = None,
     ) -> AssistanceDisplay:
-        """Draw it.
+        """Draw team, machine and human.
 
         Parameters
         ----------
@@ -125,14 +132,7 @@ class AssistanceDisplay:
         from matplotlib.lines import Line2D
 
         self.ax_, self.figure_ = ax, ax.figure
-        report, name = self.report, self.report.measure
-        machine, human = report.teams[0], report.teams[-1]
-        tried = report.teams[1:-1]
-        budgets = np.array([machine["budget"], *(row["budget"] for row in tried)])
-        low, high = (
-            np.array([machine[name], *(machine[name] + row[end] for row in tried)])
-            for end in ("difference_low", "difference_high")
-        )
+        report, level = self.report, self.values[0]
         looks: dict[str, Any] = {
             "color": COLOURS[0],
             "marker": "o",
@@ -141,38 +141,20 @@ class AssistanceDisplay:
             "linewidth": 1.8,
             "label": "team",
         }
-        values = np.array([machine[name], *(row[name] for row in tried)])
-        (self.line_,) = ax.plot(budgets, values, **style(Line2D, looks, line_kw))
-        level = f"{100 * report.confidence:.4g}%"
+        (self.line_,) = ax.plot(self.budgets, self.values, **style(Line2D, looks, line_kw))
         looks = {
             "facecolor": self.line_.get_color(),
             "alpha": BAND,
             "linewidth": 0.0,
-            "label": f"{level} interval, paired",
+            "label": f"{100 * report.confidence:.4g}% interval, paired",
         }
         self.band_ = ax.fill_between(
-            budgets, low, high, **style(PolyCollection, looks, fill_between_kw)
+            self.budgets, self.lower, self.upper, **style(PolyCollection, looks, fill_between_kw)
         )
-        self.shown_ = self._draw_shown(ax, budgets, values, low, high)
-        self.machine_line_ = _level_line(ax, "machine", machine[name])
-        self.human_line_ = _level_line(ax, "human", human[name])
-        self.best_line_ = None
-        if report.best_budget > 0:
-            self.best_line_ = ax.axvline(
-                report.best_budget, color="0.6", linewidth=1.0, zorder=1.0, label="best budget"
-            )
-        unit = "number of training samples" if budgets.dtype.kind in "iu" else "share of cases"
-        ax.set(xlabel=f"budget ({unit})", ylabel=f"{name} of the team")
-        self.legend_ = add_legend(ax) if legend else None
-        return self
-
-    def _draw_shown(self, ax: Axes, budgets: Any, values: Any, low: Any, high: Any) -> Any:
-        """Fill the markers where the interval leaves the machine's level."""
-        level = values[0]
-        clear = (low > level) | (high < level)
-        (markers,) = ax.plot(
-            budgets[clear],
-            values[clear],
+        clear = (self.lower > level) | (self.upper < level)
+        (self.shown_,) = ax.plot(
+            self.budgets[clear],
+            self.values[clear],
             linestyle="none",
             marker=self.line_.get_marker(),
             markersize=self.line_.get_markersize(),
@@ -180,11 +162,13 @@ class AssistanceDisplay:
             zorder=self.line_.get_zorder() + 0.1,
             label="clear difference" if clear.any() else None,
         )
-        return markers
-
-
-def _level_line(ax: Axes, who: str, value: float) -> Any:
-    colour, dashes = ALONE[who]
-    return ax.axhline(
-        value, color=colour, linestyle=dashes, linewidth=1.5, zorder=1.5, label=f"{who} alone"
-    )
+        self.machine_line_ = level_line(ax, "machine", level)
+        self.human_line_ = level_line(ax, "human", report.teams[-1][report.measure])
+        self.best_line_ = None
+        if report.best_budget > 0:
+            self.best_line_ = ax.axvline(
+                report.best_budget, color="0.6", linewidth=1.0, zorder=1.0, label="best budget"
+            )
+        label_axes(ax, self.budgets, report.measure)
+        self.legend_ = add_legend(ax) if legend else None
+        return self

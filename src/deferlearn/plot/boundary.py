@@ -12,14 +12,17 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from deferlearn.plot._frame import add_legend, axes_or_new, require_matplotlib, style
-from deferlearn.plot.selection import (
+from deferlearn.plot.plane import (
     CLASS_STYLE,
     EDGE,
-    FRAME,
+    HALO,
     LINE_COLOUR,
     LINE_WIDTH,
+    MARGIN_STYLE,
     MARKER,
     check_plane,
+    check_samples,
+    grid_around,
     is_constant,
 )
 
@@ -28,20 +31,14 @@ if TYPE_CHECKING:
     from matplotlib.collections import PathCollection
     from matplotlib.contour import ContourSet
 
-# Side -> colour and dashes of its margin: the class's colour, darker, so that it shows among samples.
-MARGIN_STYLE = {-1: ("#00395C", "-."), 1: ("#8A3B00", "--")}
-
-# White on both sides of each line, in points, so that it shows where samples are dense.
-HALO = 1.0
-
 
 class DeferralBoundaryDisplay:
-    """One picture of a fitted machine: whom it keeps, whom it defers, where it decides.
+    """One picture of a fitted machine: the samples it keeps, those it defers, its boundary and margins.
 
-    Figure 2 of the paper. Samples that the machine keeps are hollow, deferred ones are filled; the
-    solid line is the boundary w.phi(x) + b = 0, the broken ones are the margins -1 and +1.
+    Figure 2 of the paper. Samples that the machine keeps are hollow, deferred samples are filled; the
+    solid line is the boundary w.phi(x) + b = 0, the broken lines are the margins -1 and +1.
 
-    Make it with `from_estimator`, which computes and draws.
+    `from_estimator` makes it, which computes and draws.
 
     Parameters
     ----------
@@ -54,9 +51,9 @@ class DeferralBoundaryDisplay:
     xx0, xx1 : array-like of shape (n_rows, n_columns)
         A grid of points, as `numpy.meshgrid` makes it.
     decision : array-like of shape (n_rows, n_columns)
-        The machine's decision function there.
+        The machine's decision function on the grid.
     classes : array-like of shape (2,), default=None
-        The two labels, the one with positive decisions last; None: those in `y`, sorted.
+        The two labels, that of positive decisions last; None takes the sorted labels of `y`.
     xlabel, ylabel : str, default=None
         Names of the features.
 
@@ -69,16 +66,16 @@ class DeferralBoundaryDisplay:
     kept_markers_, deferred_markers_ : tuple of two matplotlib PathCollection
         Markers of the samples, class by class in the order of `classes`.
     boundary_ : matplotlib ContourSet or None
-        The boundary; None if it lies outside the picture or the machine answers alike everywhere.
+        The boundary; None if it lies outside the picture or the machine always gives the same answer.
     margins_ : tuple of two matplotlib ContourSet or None
-        The margins -1 and +1, of the first and of the second class; None where there is none to see.
+        The margins -1 and +1, of the first and of the second class; None for one that is not visible.
     legend_ : matplotlib Legend or None
         The legend.
 
     See Also
     --------
     SelectionDisplay : The machine before and after a selection, without an estimator.
-    sklearn.inspection.DecisionBoundaryDisplay : What any classifier answers in the plane.
+    sklearn.inspection.DecisionBoundaryDisplay : The answers of any classifier in the plane.
 
     Examples
     --------
@@ -102,9 +99,9 @@ class DeferralBoundaryDisplay:
     def __init__(
         self,
         X: ArrayLike,
+        *,
         y: ArrayLike,
         deferred: ArrayLike,
-        *,
         xx0: ArrayLike,
         xx1: ArrayLike,
         decision: ArrayLike,
@@ -112,32 +109,25 @@ class DeferralBoundaryDisplay:
         xlabel: str | None = None,
         ylabel: str | None = None,
     ) -> None:
-        self.X = check_plane(X)
-        self.y = np.asarray(y)
-        self.deferred = np.asarray(deferred)
+        self.X, self.y, self.deferred = check_samples(X, y, deferred)
         self.xx0 = np.asarray(xx0, dtype=np.float64)
         self.xx1 = np.asarray(xx1, dtype=np.float64)
         self.decision = np.asarray(decision, dtype=np.float64)
         self.classes = np.unique(self.y) if classes is None else np.asarray(classes)
         self.xlabel = xlabel
         self.ylabel = ylabel
-        if not self.y.shape == self.deferred.shape == (len(self.X),):
-            raise ValueError(
-                f"X has {len(self.X)} rows, y the shape {self.y.shape} and deferred the shape "
-                f"{self.deferred.shape}: give one label and one entry of the mask a sample"
-            )
         if self.deferred.dtype != np.bool_:
             raise ValueError(
                 f"deferred must be a mask of booleans, got the type {self.deferred.dtype}"
             )
         if self.classes.shape != (2,):
             raise ValueError(
-                f"a machine tells two classes apart, got {self.classes.tolist()[:5]}: give both as classes"
+                f"the machine has two classes, got {self.classes.tolist()[:5]}: give both as classes"
             )
         unknown = self.y[~np.isin(self.y, self.classes)]
         if len(unknown):
             raise ValueError(
-                f"y has the label {unknown.tolist()[0]!r}, which is none of the classes "
+                f"y has the label {unknown.tolist()[0]!r}, which is not one of the classes "
                 f"{self.classes.tolist()}"
             )
 
@@ -162,12 +152,12 @@ class DeferralBoundaryDisplay:
         estimator : fitted estimator
             `AssistedSVC`, or a pipeline or search around it.
         X : array-like of shape (n_samples, 2)
-            Samples as `estimator` takes them.
+            Samples, in the form that `estimator` takes.
         y : array-like of shape (n_samples,)
             Their labels.
         deferred : {"fit", "defer", "defer_top"} or mask of shape (n_samples,), default="fit"
-            Who is deferred. "fit": the samples deferred in training, X being what `fit` got. For other
-            X, "defer" and "defer_top" ask these methods of the estimator.
+            Which samples are deferred. "fit": those deferred in training, if X is the X of `fit`. For
+            other X, "defer" and "defer_top" call these methods of the estimator.
         grid_resolution : int, default=200
             Points along each axis at which the decision function is evaluated.
         xlabel, ylabel : str, default=None
@@ -193,30 +183,28 @@ class DeferralBoundaryDisplay:
         plane = check_plane(_dense(X))
         if not np.isfinite(plane).all():
             raise ValueError(
-                "X has values that are missing or infinite, which have no place in the plane: "
-                "leave these samples out"
+                "X has missing or infinite values, which cannot be drawn in the plane: leave these "
+                "samples out"
             )
-        mask = _who_is_deferred(estimator, X, deferred)
-        low, high = plane.min(axis=0), plane.max(axis=0)
-        # Samples that share a coordinate span no range; one unit keeps the grid a rectangle.
-        room = FRAME * np.where(high > low, high - low, 1.0)
-        xx0, xx1 = np.meshgrid(*np.linspace(low - room, high + room, grid_resolution).T)
-        points: Any = np.column_stack([xx0.ravel(), xx1.ravel()])
-        names = getattr(X, "columns", None)
+        mask = _deferred_mask(estimator, X, deferred)
+        xx0, xx1, points = grid_around(plane, grid_resolution)
+        names, grid = getattr(X, "columns", None), points
         if names is not None:
             # scikit-learn checks names: the grid must have those of X. Frames of pandas and of
-            # others agree on a dict of columns.
-            points = type(X)(dict(zip(names, points.T, strict=True)))
+            # other libraries can be made from a dict of columns.
+            grid = type(X)(dict(zip(names, points.T, strict=True)))
+            xlabel = str(names[0]) if xlabel is None else xlabel
+            ylabel = str(names[1]) if ylabel is None else ylabel
         display = cls(
             plane,
-            y,
-            mask,
+            y=y,
+            deferred=mask,
             xx0=xx0,
             xx1=xx1,
-            decision=np.reshape(estimator.decision_function(points), xx0.shape),
+            decision=np.reshape(estimator.decision_function(grid), xx0.shape),
             classes=estimator.classes_,
-            xlabel=str(names[0]) if xlabel is None and names is not None else xlabel,
-            ylabel=str(names[1]) if ylabel is None and names is not None else ylabel,
+            xlabel=xlabel,
+            ylabel=ylabel,
         )
         return display.plot(ax, **kwargs)
 
@@ -228,7 +216,7 @@ class DeferralBoundaryDisplay:
         scatter_kw: dict[str, Any] | None = None,
         contour_kw: dict[str, Any] | None = None,
     ) -> DeferralBoundaryDisplay:
-        """Draw it.
+        """Draw samples, boundary and margins.
 
         Parameters
         ----------
@@ -236,8 +224,8 @@ class DeferralBoundaryDisplay:
             Where to draw; None makes a new figure with pyplot.
         legend : bool, default=True
             Whether to add a legend below the axes. If the figure has no layout that makes room for it,
-            such as ``layout="constrained"``, the axes give up some of their height. Without a legend,
-            all that is drawn is still labelled, so that panels can share one:
+            such as ``layout="constrained"``, the height of the axes is reduced. Without a legend, all
+            artists still have labels, so that panels can share one legend:
             ``figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center")``.
         scatter_kw, contour_kw : dict, default=None
             Keywords for all markers (`Axes.scatter`) and all lines (`Axes.contour`).
@@ -250,11 +238,12 @@ class DeferralBoundaryDisplay:
         ax = axes_or_new(ax)
         names = _names(self.classes.tolist())
         self.ax_, self.figure_ = ax, ax.figure
-        self.kept_markers_ = self._draw_samples(ax, False, names, scatter_kw)
-        self.deferred_markers_ = self._draw_samples(ax, True, names, scatter_kw)
+        self.kept_markers_, self.deferred_markers_ = (
+            self._draw_samples(ax, taken, names, scatter_kw) for taken in (False, True)
+        )
         xlabel = "first feature" if self.xlabel is None else self.xlabel
         if is_constant(self.decision):
-            # Below the picture, where it can hide no sample.
+            # Below the picture, where it hides no sample.
             answer = names[int(self.decision.flat[0] > 0)]
             xlabel += f"\n(no boundary: the machine\nalways answers {answer})"
         ax.set(
@@ -287,7 +276,7 @@ class DeferralBoundaryDisplay:
                 "facecolor": colour if taken else "none",
                 "edgecolor": colour,
                 "linewidth": EDGE,
-                # Deferred samples are fewer: they lie above.
+                # Deferred samples are fewer: they are drawn above the others.
                 "zorder": 3 if taken else 2,
                 "label": f"{name}, {'deferred' if taken else 'kept'}" if len(x) else None,
             }
@@ -303,7 +292,7 @@ class DeferralBoundaryDisplay:
         label: str,
         changes: dict[str, Any] | None,
     ) -> ContourSet | None:
-        # Outside the range there is nothing to draw, and matplotlib would warn.
+        # There is nothing to draw outside the range, and matplotlib would warn.
         if is_constant(self.decision) or not self.decision.min() < level < self.decision.max():
             return None
         from matplotlib.patheffects import withStroke
@@ -317,13 +306,13 @@ class DeferralBoundaryDisplay:
         line = ax.contour(self.xx0, self.xx1, self.decision, [level], **looks)
         widest = float(np.max(line.get_linewidth()))
         line.set_path_effects([withStroke(linewidth=widest + 2 * HALO, foreground="white")])
-        # Legends know no contours: a line without points stands for it.
+        # Legends do not show contours: a line without points stands for it.
         shown = {"color": line.get_edgecolor()[0], "linestyle": looks["linestyles"]}
         ax.plot([], [], linewidth=widest, label=label, **shown)
         return line
 
 
-def _who_is_deferred(estimator: Any, X: Any, deferred: str | ArrayLike) -> NDArray[np.bool_]:
+def _deferred_mask(estimator: Any, X: Any, deferred: str | ArrayLike) -> NDArray[np.bool_]:
     if not isinstance(deferred, str):
         return np.asarray(deferred)
     if deferred == "fit":
@@ -336,7 +325,7 @@ def _who_is_deferred(estimator: Any, X: Any, deferred: str | ArrayLike) -> NDArr
 
 
 def _deferred_in_training(estimator: Any, X: Any) -> NDArray[np.bool_]:
-    """The estimator's own mask, if X are the rows that it belongs to."""
+    """The estimator's mask, if X are the samples that it was fitted on."""
     while not hasattr(estimator, "deferred_"):
         if isinstance(estimator, Pipeline) and len(estimator.steps) > 0:
             if len(estimator.steps) > 1:
@@ -346,14 +335,14 @@ def _deferred_in_training(estimator: Any, X: Any) -> NDArray[np.bool_]:
             estimator = estimator.best_estimator_
         else:
             raise ValueError(
-                f"{type(estimator).__name__} does not tell which samples it deferred in training "
-                "(deferred_): say who is deferred by a mask, deferred=..."
+                f"{type(estimator).__name__} does not say which samples it deferred in training "
+                "(deferred_): give a mask of the deferred samples, deferred=..."
             )
     mask = np.asarray(estimator.deferred_)
     cases = _dense(X)
     rows, vectors = getattr(estimator, "support_", []), getattr(estimator, "support_vectors_", [])
     others = len(cases) != len(mask)
-    # The machine remembers some of its samples: what is drawn must not mix up the rows.
+    # The support vectors show whether the rows of X are those of the mask.
     if not others and len(rows) and len(rows) == np.shape(vectors)[0]:
         others = not np.allclose(cases[rows], _dense(vectors))
     if others:

@@ -1,4 +1,4 @@
-"""How the team fares as humans may take more cases: a metric against the budget."""
+"""How good the team is as more cases are deferred: a metric against the budget."""
 
 from __future__ import annotations
 
@@ -14,39 +14,44 @@ from deferlearn.evaluation.curves import (
     AutomationCurve,
     automation_curve,
 )
-from deferlearn.plot._frame import add_legend, axes_or_new, require_matplotlib, style
+from deferlearn.plot._frame import (
+    add_legend,
+    axes_or_new,
+    is_whole,
+    label_axes,
+    level_line,
+    require_matplotlib,
+    style,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.collections import PolyCollection
     from matplotlib.lines import Line2D
 
-# Of Okabe and Ito's palette, told apart with every kind of colour vision; its yellow is too pale for
-# lines, its black is left to the lines of human and machine. As many markers as colours plus one:
-# together they repeat only after 42 curves, and tell curves apart in print without colour.
+# Okabe and Ito's palette can be distinguished with every kind of colour vision; its yellow is too pale
+# for lines, its black is used for the lines of human and machine. One more marker than colours: together
+# they repeat only after 42 curves, and distinguish curves in print without colour.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 MARKERS = ("o", "^", "s", "D", "v", "P", "X")
 
 # Light enough for two bands to show through each other.
 BAND = 0.18
 
-# Name -> colour and dashes of those who work alone.
-ALONE = {"human": ("0.0", ":"), "machine": ("0.4", "--")}
-
-# How metrics are written where it differs from their names.
+# How metrics are written if that differs from their names.
 WRITTEN = {"f1": "F1 score"}
 
 
 class AutomationCurveDisplay:
-    """One line a team: its metric against the share of cases that humans may take, with bands.
+    """One line per team: its metric against the budget, with bands.
 
-    Make it with `from_estimator`, which measures and draws, or with `from_curve` if
-    `deferlearn.evaluation.curves.automation_curve` has measured already.
+    `from_estimator` makes it, which measures and draws, or `from_curve`, which draws what
+    `deferlearn.evaluation.curves.automation_curve` has measured.
 
     Parameters
     ----------
     curves : AutomationCurve or dict of name to AutomationCurve
-        What was measured.
+        The measurements.
     metric : str, default=None
         Which of the curves' metrics to draw; None is the first.
     human, machine : float, default=None
@@ -61,7 +66,7 @@ class AutomationCurveDisplay:
     lines_ : dict of name to matplotlib Line2D
         Means over the splits.
     bands_ : dict of name to matplotlib PolyCollection or None
-        Intervals of these means; None where there was one split only, which tells nothing of them.
+        Intervals of these means; None if there was only one split, which gives no interval.
     human_line_, machine_line_ : matplotlib Line2D or None
         The level lines.
     legend_ : matplotlib Legend or None
@@ -121,7 +126,7 @@ class AutomationCurveDisplay:
                     f"the metric {self.metric!r} was not measured for {name!r}, which has "
                     f"{list(curve.values)}"
                 )
-            if _is_whole(curve) != _is_whole(first):
+            if is_whole(curve.budgets) != is_whole(first.budgets):
                 raise ValueError(
                     "some budgets are fractions and others are numbers of samples: one axis cannot "
                     "show both"
@@ -172,7 +177,7 @@ class AutomationCurveDisplay:
         cv, batch, groups, random_state, n_jobs, confidence
             As in `deferlearn.evaluation.curves.automation_curve`.
         metric : {"error", "f1", "sensitivity", "specificity", "cost"} or callable, default="error"
-            What to measure.
+            The metric to measure.
         human, machine : float, default=None
             The metric of the human alone and of the machine alone, each drawn as a level line.
         ax : matplotlib Axes, default=None
@@ -183,7 +188,7 @@ class AutomationCurveDisplay:
         Returns
         -------
         display : AutomationCurveDisplay
-            Drawn; what was measured is in `curves`.
+            Drawn; the measurements are in `curves`.
         """
         require_matplotlib()
         name = metric if isinstance(metric, str) else getattr(metric, "__name__", "metric")
@@ -221,7 +226,7 @@ class AutomationCurveDisplay:
         Parameters
         ----------
         curves : AutomationCurve or dict of name to AutomationCurve
-            What it returned.
+            The result of `automation_curve`.
         metric : str, default=None
             Which of the metrics to draw; None is the first.
         human, machine : float, default=None
@@ -261,7 +266,7 @@ class AutomationCurveDisplay:
         line_kw: dict[str, Any] | None = None,
         fill_between_kw: dict[str, Any] | None = None,
     ) -> AutomationCurveDisplay:
-        """Draw it.
+        """Draw the curves.
 
         Parameters
         ----------
@@ -269,8 +274,8 @@ class AutomationCurveDisplay:
             Where to draw; None makes a new figure with pyplot.
         legend : bool, default=True
             Whether to add a legend below the axes. If the figure has no layout that makes room for it,
-            such as ``layout="constrained"``, the axes give up some of their height. Without a legend,
-            all that is drawn is still labelled, so that panels can share one:
+            such as ``layout="constrained"``, the height of the axes is reduced. Without a legend, all
+            artists still have labels, so that panels can share one legend:
             ``figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center")``.
         line_kw, fill_between_kw : dict, default=None
             Keywords for all means (`Axes.plot`) and all bands (`Axes.fill_between`).
@@ -291,13 +296,9 @@ class AutomationCurveDisplay:
             # One entry for the bands of all curves.
             level = f"{100 * first.confidence:.4g}% interval"
             ax.plot([], [], color="0.5", alpha=2 * BAND, linewidth=8, label=level)
-        self.human_line_ = self._draw_level(ax, "human", self.human)
-        self.machine_line_ = self._draw_level(ax, "machine", self.machine)
-        unit = "number of training samples" if _is_whole(first) else "share of cases"
-        ax.set(
-            xlabel=f"budget ({unit})",
-            ylabel=f"{WRITTEN.get(self.metric, self.metric)} of the team",
-        )
+        self.human_line_ = level_line(ax, "human", self.human)
+        self.machine_line_ = level_line(ax, "machine", self.machine)
+        label_axes(ax, first.budgets, WRITTEN.get(self.metric, self.metric))
         self.legend_ = add_legend(ax) if legend else None
         return self
 
@@ -333,16 +334,3 @@ class AutomationCurveDisplay:
             self.bands_[name] = ax.fill_between(
                 budgets, lower, upper, **style(PolyCollection, looks, band_changes)
             )
-
-    def _draw_level(self, ax: Axes, who: str, value: float | None) -> Line2D | None:
-        if value is None:
-            return None
-        colour, dashes = ALONE[who]
-        return ax.axhline(
-            value, color=colour, linestyle=dashes, linewidth=1.5, zorder=1.5, label=f"{who} alone"
-        )
-
-
-def _is_whole(curve: AutomationCurve) -> bool:
-    """Whether the budgets are numbers of samples."""
-    return curve.budgets.dtype.kind in "iu"

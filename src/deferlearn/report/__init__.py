@@ -1,7 +1,7 @@
 """A report about a stored team on cases with known truth: measured first, one HTML page after.
 
-What the command `deferlearn report` does, for Python. It needs pyarrow and pandas, which
-``deferlearn[cli]`` brings.
+What the command `deferlearn report` does, for Python. It needs pyarrow, pandas and jinja2, which
+``deferlearn[cli]`` installs.
 """
 
 from deferlearn.report.cases import ReportCases, select_report_cases

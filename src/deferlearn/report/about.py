@@ -1,4 +1,4 @@
-"""What a report says of the model: its rate, its certificate, where it comes from."""
+"""What a report says about the model: its deferral rate, its certificate, its origin."""
 
 from __future__ import annotations
 
@@ -8,39 +8,56 @@ from importlib.metadata import version
 from typing import Any
 
 import deferlearn
-from deferlearn.report import refits
-from deferlearn.report.decisions import Decisions, share_of
+from deferlearn.tables.decisions import Decisions, share_with_interval
 from deferlearn.tables.team import TabularTeam
-from deferlearn.teams.assisted_svc import AssistedSVC
+from deferlearn.teams.parameters import share_of
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow", "pandas", "skops")
+FACTS = (
+    "created",
+    "policy",
+    "alpha",
+    "tuned",
+    "budget",
+    "rows",
+    "seed",
+    "columns",
+    "versions",
+    "files",
+    "deferral_rate",
+    "deferral_threshold",
+)
 
 
 def calibration(model: TabularTeam, stored: Decisions, seen: bool) -> dict[str, Any]:
-    """The share that was asked for, that the model promises, and that it defers of these cases."""
-    observed = share_of(int(stored.deferred.sum()), len(stored.deferred))
-    promised = float(model.card_["deferral_rate"])
+    """The budget as a share, the share expected to be deferred, and the share of these cases that is."""
+    observed = share_with_interval(int(stored.deferred.sum()), len(stored.deferred))
+    expected = float(model.card_["deferral_rate"])
     return {
-        "asked": refits.own_share(model),
-        "promised": promised,
+        "asked": share_of(model.card_["budget"], model.card_["rows"]),
+        "expected": expected,
         "observed": observed,
-        "kept": bool(observed["lower"] <= promised <= observed["upper"]),
+        "agrees": bool(observed["lower"] <= expected <= observed["upper"]),
         "in_sample": seen,
     }
 
 
 def certificate(model: TabularTeam) -> dict[str, Any]:
     """How far the choice of training cases can be from the best one, in words and numbers."""
-    if not isinstance(model.chosen, AssistedSVC):
-        name = type(model.chosen).__name__
-        return {
-            "words": [
-                f"This model ({name}) sets no training cases aside for humans, so there is no "
-                "selection, and nothing to certify. How good its choice is, only the errors can tell."
-            ],
-            "guaranteed": False,
-        }
-    found = model.chosen.certificate_
+    chosen, missing = model.chosen, None
+    if not hasattr(chosen, "selection_"):
+        missing = (
+            f"This model ({type(chosen).__name__}) does not defer any training cases, so there is no "
+            "selection and nothing to certify. Only the errors show how good its decisions are."
+        )
+    elif not hasattr(chosen, "certificate_"):
+        missing = (
+            "The model was stored without a certificate, since computing it can take longer than the fit. "
+            "To have one here, call certify() on the fitted model before it is saved."
+        )
+    if missing is not None:
+        return {"words": [missing], "guaranteed": False}
+    found = chosen.certificate_
     return {
         "words": found.summary().splitlines(),
         "guaranteed": bool(found.guaranteed),
@@ -52,17 +69,12 @@ def certificate(model: TabularTeam) -> dict[str, Any]:
 
 
 def model_facts(card: dict[str, Any]) -> dict[str, Any]:
-    """What of the model's card the report tells."""
-    names = ("created", "policy", "alpha", "tuned", "budget", "rows", "seed", "columns", "versions")
-    return {name: card[name] for name in names} | {
-        "files": card["files"],
-        "deferral_rate": card["deferral_rate"],
-        "deferral_threshold": card["deferral_threshold"],
-    }
+    """The entries of the model's card that the report shows."""
+    return {name: card[name] for name in FACTS}
 
 
 def versions(card: dict[str, Any]) -> dict[str, Any]:
-    """When, by which programs and with which seed."""
+    """When the report was made, with which versions and seed."""
     return {
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {

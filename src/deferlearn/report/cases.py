@@ -1,4 +1,4 @@
-"""The cases of a report: what the model needs to see, the truth, the humans, and a name for each."""
+"""The cases of a report: the features that the model needs, the truth, the human answers, names."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deferlearn.evaluation.assistance.inputs import MAX_SUBGROUPS
 from deferlearn.tables.cases import Cases, select_cases
@@ -23,13 +24,13 @@ class ReportCases:
     Attributes
     ----------
     cases : Cases
-        Those with a label; their features are the columns that the model looks at.
+        The cases with a label; their features are the columns that the model uses.
     names : list of str
-        How each is called: by the identifier's column, or by its row.
+        The name of each case: from the identifier's column, or its row.
     subgroup : str or None
-        Name of a column whose values are told apart.
+        Name of a column; the verdict compares machine and team for each of its values.
     subgroup_values : list of str or None
-        Its values.
+        The values of that column.
 
     Examples
     --------
@@ -62,26 +63,28 @@ def select_report_cases(
     subgroup: str | None = None,
     decimal: str = ".",
 ) -> ReportCases:
-    """Take a table apart into what a report needs, by the roles that the model knows unless told otherwise.
+    """Split a table into the parts that a report needs; columns have the model's roles unless given.
 
     Parameters
     ----------
     table : DataFrame, dict of columns or pyarrow.Table
-        One row a case, with the model's columns.
+        One row per case, with the model's columns.
     model : TabularTeam
-        From `deferlearn.tables.fit_table`.
+        The model, from `deferlearn.tables.fit_table`.
     label : str or None, default=None
-        Column of the truth; None is the model's.
+        Column of the true labels; None takes the model's label column.
     humans : sequence of str, default=()
-        Columns of answers, one a reader. None given: the model's readers, as far as they are columns.
+        Columns of answers, one per reader. Without any, and without `answers`, those of the model's readers
+        that are columns of the table.
     answers : DataFrame, dict of columns or pyarrow.Table, default=None
-        One row an answer, with the columns case, reader and answer.
+        One row per answer, with the columns case, reader and answer.
     identifier, group : str or None, default=None
-        Columns that name the cases, and what belongs together; None is the model's, if it is there.
+        Column that names the cases, and column that says which cases belong together; None takes the
+        model's column, if the table has it.
     subgroup : str or None, default=None
-        Column whose values the verdict tells apart.
+        Column of subgroups, for each of which the verdict compares machine and team.
     decimal : {".", ","}, default="."
-        How numbers are written, where cells are text.
+        Decimal separator of numbers in text cells.
 
     Returns
     -------
@@ -108,7 +111,7 @@ def select_report_cases(
     if not humans and answers is None:
         raise TableError(
             "a report compares the machine with humans: name a column of their answers (--human), or a "
-            "table of them (--answers)"
+            "table of answers (--answers)"
         )
     identifier = identifier or _own(card["identifier"], table)
     group = group or _own(card["group"], table)
@@ -120,15 +123,15 @@ def select_report_cases(
     ]:
         if name in card["columns"]:
             raise TableError(
-                f"column {name!r} is one that the model looks at, so it cannot be {role} as well"
+                f"column {name!r} is a feature of the model, so it cannot be {role} as well"
             )
     cases = select_cases(
         table, label, humans=humans, answers=answers, identifier=identifier, group=group
     )
     if list(cases.classes) != list(card["classes"]):
         raise TableError(
-            f"the label column {label!r} holds the classes {_both(cases.classes)}, but the model knows "
-            f"{_both(card['classes'])}"
+            f"the label column {label!r} holds the classes {_both(cases.classes)}, but the classes of the "
+            f"model are {_both(card['classes'])}"
         )
     missing = [name for name in card["columns"] if name not in cases.features.column_names]
     if missing:
@@ -142,23 +145,26 @@ def select_report_cases(
     )
     names = [f"row {row + 1}" for row in labelled]
     if identifier is not None:
-        texts = label_text(table.column(identifier)).to_pylist()
-        names = [
-            name if texts[row] is None else str(texts[row])
-            for row, name in zip(labelled, names, strict=True)
-        ]
+        own = _texts(table, identifier, labelled)
+        names = [row if name is None else name for row, name in zip(names, own, strict=True)]
     values = None
     if subgroup is not None:
         if subgroup not in table.column_names:
             raise TableError(f"there is no column {subgroup!r}, named as subgroup")
-        texts = label_text(table.column(subgroup)).to_pylist()
-        values = ["(missing)" if texts[row] is None else str(texts[row]) for row in labelled]
+        values = [
+            "(missing)" if text is None else text for text in _texts(table, subgroup, labelled)
+        ]
         if len(set(values)) > MAX_SUBGROUPS:
             raise TableError(
                 f"column {subgroup!r}, named as subgroup, has {len(set(values))} values, more than "
-                f"{MAX_SUBGROUPS}: few cases would have the same one"
+                f"{MAX_SUBGROUPS}: choose a column with fewer values"
             )
     return ReportCases(replace(cases, features=features), names, subgroup, values)
+
+
+def _texts(table: Any, name: str, rows: NDArray[np.intp]) -> list[str | None]:
+    texts = label_text(table.column(name)).to_pylist()
+    return [texts[row] for row in rows]
 
 
 def _own(name: str | None, table: Any) -> str | None:

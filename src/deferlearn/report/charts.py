@@ -1,20 +1,39 @@
-"""Pictures as inline SVG: colours from the page's style sheet, and words for those who do not see them."""
+"""Charts as inline SVG, coloured by the page's style sheet, with descriptions in words."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
-from typing import Any
+from typing import NamedTuple
 
-# In units of the picture, which is shown at about that many pixels: letters stay readable on a phone.
+from markupsafe import Markup, escape
+
+from deferlearn.report.words import percent
+
+# In units of the picture, which is shown at about that many pixels: letters stay legible on a phone.
 WIDTH, HEIGHT = 420, 300
 LEFT, RIGHT, TOP, BOTTOM = 52, 14, 12, 46
 # Steps between the numbers of an axis, in units of a power of ten.
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 MAX_TICKS = 6
-# No axis ends below: smaller shares are a line at 0, and the smallest numbers have no tenth.
+# No axis is shorter: smaller shares are a line at 0, and a tenth of the smallest floats is 0.
 SHORTEST = 1e-6
+
+
+class Picture(NamedTuple):
+    """What names a picture.
+
+    Attributes
+    ----------
+    name : str
+        Unique on the page.
+    title, description : str
+        What it shows, and what there is to see in it, for readers who cannot see it.
+    """
+
+    name: str
+    title: str
+    description: str
 
 
 @dataclass(frozen=True)
@@ -24,15 +43,15 @@ class Line:
     Attributes
     ----------
     name : str
-        For the legend.
+        Its entry in the legend.
     kind : {"team", "other", "machine", "human", "ideal"}
-        Its class in the style sheet; colour and dashes.
+        Its class in the style sheet, which sets colour and dashes.
     x, y : sequence of float
-        Points.
+        The points.
     lower, upper : sequence of float or None
-        A band around it.
+        A band around the line.
     dots : bool
-        Whether points are marked.
+        Whether the points are marked.
     """
 
     name: str
@@ -45,12 +64,12 @@ class Line:
 
 
 def ticks(most: float) -> list[float]:
-    """Round numbers from 0 to a little above the largest.
+    """Round numbers from 0 to the largest value or a little above it.
 
     Parameters
     ----------
     most : float
-        The largest; an axis has some length even where that is next to nothing.
+        The largest value; an axis has some length even if this is almost 0.
 
     Returns
     -------
@@ -74,25 +93,22 @@ def ticks(most: float) -> list[float]:
         unit *= 10
 
 
-def line_chart(
-    name: str, title: str, description: str, lines: Sequence[Line], x_label: str, y_label: str
-) -> str:
-    """A picture of lines with bands, in percent on both axes.
+def line_chart(picture: Picture, lines: Sequence[Line], x_label: str, y_label: str) -> Markup:
+    """Lines with bands, in percent on both axes.
 
     Parameters
     ----------
-    name : str
-        Unique on the page.
-    title, description : str
-        What it shows, and what there is to see: for those who cannot.
+    picture : Picture
+        Name, title and description.
     lines : sequence of Line
-        What is drawn, the first on top.
+        The lines; the first is drawn on top.
     x_label, y_label : str
-        Of the axes.
+        The labels of the axes.
 
     Returns
     -------
-    svg : str
+    svg : Markup
+        With a legend below.
     """
     largest_x = max((x for line in lines for x in line.x), default=1.0) or 1.0
     tops = [v for line in lines for v in (*line.y, *(line.upper or ())) if v is not None]
@@ -124,7 +140,7 @@ def line_chart(
             for x, y in zip(line.x, line.y, strict=True):
                 cx, cy = place(x, y).split(",")
                 parts.append(f'<circle class="dot {line.kind}" cx="{cx}" cy="{cy}" r="3.5"/>')
-    return _figure(name, title, description, "".join(parts), HEIGHT) + _legend(lines)
+    return _svg(picture, "".join(parts), HEIGHT) + _legend(lines)
 
 
 def _axes(
@@ -155,24 +171,22 @@ def _axes(
     return "".join(parts)
 
 
-def interval_chart(
-    name: str, title: str, description: str, rows: Sequence[tuple[str, str, dict[str, Any]]]
-) -> str:
+def interval_chart(picture: Picture, shares: Mapping[str, Mapping[str, float]]) -> Markup:
     """Shares with their intervals, one below the other.
 
     Parameters
     ----------
-    name, title, description : str
-        As in `line_chart`.
-    rows : sequence of (name, kind, share)
-        A share is a dict with the keys share, lower and upper.
+    picture : Picture
+        Name, title and description.
+    shares : dict of str to dict
+        Each with the keys share, lower and upper, by its name, which is also its kind (as in `Line`).
 
     Returns
     -------
-    svg : str
+    svg : Markup
     """
-    left, height = 78, 46 * len(rows) + 34
-    scale = ticks(max(max(share["upper"] for _, _, share in rows), 0.01))
+    left, height = 78, 46 * len(shares) + 34
+    scale = ticks(max(0.01, *(share["upper"] for share in shares.values())))
     wide = WIDTH - left - RIGHT - 4
     bottom = height - 26
 
@@ -184,71 +198,30 @@ def interval_chart(
         f'<text x="{x(tick):.1f}" y="{height - 8}" text-anchor="middle">{percent(tick)}</text>'
         for tick in scale
     ]
-    for place, (who, kind, share) in enumerate(rows):
+    for place, (who, share) in enumerate(shares.items()):
         y = 26 + 46 * place
         parts.append(
             f'<text x="{left - 8}" y="{y + 4}" text-anchor="end">{escape(who)}</text>'
-            f'<line class="line {kind}" x1="{x(share["lower"]):.1f}" x2="{x(share["upper"]):.1f}" '
+            f'<line class="line {who}" x1="{x(share["lower"]):.1f}" x2="{x(share["upper"]):.1f}" '
             f'y1="{y}" y2="{y}"/>'
-            f'<circle class="dot {kind}" cx="{x(share["share"]):.1f}" cy="{y}" r="5"/>'
+            f'<circle class="dot {who}" cx="{x(share["share"]):.1f}" cy="{y}" r="5"/>'
         )
-    return _figure(name, title, description, "".join(parts), height)
+    return _svg(picture, "".join(parts), height)
 
 
-def measured(share: float) -> str:
-    """A share that was measured, always with a decimal.
-
-    Parameters
-    ----------
-    share : float
-        Between 0 and 1.
-
-    Returns
-    -------
-    text : str
-
-    Examples
-    --------
-    >>> from deferlearn.report.charts import measured
-    >>> measured(0.2), measured(1 / 3)
-    ('20.0%', '33.3%')
-    """
-    return f"{100 * share:.1f}%"
-
-
-def percent(share: float) -> str:
-    """A share that was chosen, with a decimal where it needs one.
-
-    Parameters
-    ----------
-    share : float
-        Between 0 and 1.
-
-    Returns
-    -------
-    text : str
-
-    Examples
-    --------
-    >>> from deferlearn.report.charts import percent
-    >>> percent(0.2), percent(0.025)
-    ('20%', '2.5%')
-    """
-    return f"{round(100 * share, 1):g}%"
-
-
-def _figure(name: str, title: str, description: str, content: str, height: int) -> str:
-    return (
+def _svg(picture: Picture, content: str, height: int) -> Markup:
+    name, title, description = map(escape, picture)
+    return Markup(
         f'<svg role="img" viewBox="0 0 {WIDTH} {height}" aria-labelledby="{name}-t {name}-d">'
-        f'<title id="{name}-t">{escape(title)}</title><desc id="{name}-d">{escape(description)}</desc>'
+        f'<title id="{name}-t">{title}</title><desc id="{name}-d">{description}</desc>'
         f"{content}</svg>"
     )
 
 
-def _legend(lines: Sequence[Line]) -> str:
+def _legend(lines: Sequence[Line]) -> Markup:
     entries = "".join(
         f'<li><svg aria-hidden="true" viewBox="0 0 28 10" class="key">'
         f'<line class="line {line.kind}" x1="1" x2="27" y1="5" y2="5"/></svg>{escape(line.name)}</li>'
         for line in lines
     )
-    return f'<ul class="legend">{entries}</ul>'
+    return Markup(f'<ul class="legend">{entries}</ul>')

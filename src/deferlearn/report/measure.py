@@ -1,4 +1,4 @@
-"""Everything that the report says, measured; what JSON can hold, so that other programs can use it."""
+"""Measures everything that the report says, in types that JSON has, so that other programs can use it."""
 
 from __future__ import annotations
 
@@ -9,37 +9,45 @@ from typing import Any
 
 import numpy as np
 
-from deferlearn.report import about, refits
-from deferlearn.report.anew import Progress, fit_anew
+from deferlearn.report import about
 from deferlearn.report.cases import ReportCases
-from deferlearn.report.decisions import stored_decisions
+from deferlearn.report.errors_by_column import errors_by_column
+from deferlearn.report.refit_study import (
+    Progress,
+    Refits,
+    RefitStudy,
+    budgets_to_try,
+    draw_cases,
+)
 from deferlearn.report.rows import case_rows
-from deferlearn.report.where import where_errors
+from deferlearn.report.words import counted
+from deferlearn.tables.cases import Cases
+from deferlearn.tables.decisions import Decisions
 from deferlearn.tables.errors import TableError
 from deferlearn.tables.routing import Router
 from deferlearn.tables.team import TabularTeam
 
-# Of the dict; raised when its keys change their meaning.
+# Version of the numbers; raised when the meaning of a key changes.
 FORMAT = 1
-# Teams are fitted anew on no more cases than that: beyond, it takes many minutes, and says little more.
+# Refits on more cases take many minutes and say little more.
 REFIT_CASES = 1000
 
 
-def _nobody(stage: str, done: int, total: int) -> None:
-    """Nobody is told."""
+def _silent(stage: str, done: int, total: int) -> None:
+    """Do not show any progress."""
 
 
 @dataclass(frozen=True)
 class CaseReport:
-    """What was found about a model on cases with known truth; made by `case_report`.
+    """What was measured about a model on cases with known truth; made by `case_report`.
 
     Attributes
     ----------
     numbers : dict
-        All that was measured, in what JSON knows: cases, model, errors, confusion, together, where,
+        All that was measured, in types that JSON has: cases, model, errors, confusion, together, where,
         calibration, assistance, curves, certificate, provenance, notes.
     rows : dict
-        The table of cases: columns, rows, and how many cases there are in all.
+        The table of cases: columns, rows, and the number of all cases.
 
     Examples
     --------
@@ -67,18 +75,18 @@ class CaseReport:
         Returns
         -------
         numbers : dict
-            In what JSON knows.
+            In types that JSON has.
         """
         return dict(self.numbers)
 
     def to_html(self) -> str:
-        """One page that needs nothing else: no network, no other file.
+        """One page that needs no network and no other file.
 
         Returns
         -------
         page : str
         """
-        from deferlearn.report.page import render
+        from deferlearn.report.page import render  # needs jinja2
 
         return render(self)
 
@@ -95,39 +103,39 @@ def case_report(
     version: str = "",
     notes: Sequence[str] = (),
     provenance: dict[str, Any] | None = None,
-    progress: Progress = _nobody,
+    progress: Progress = _silent,
 ) -> CaseReport:
     """Measure a model on cases with known truth and human answers.
 
-    Two kinds of results stand side by side. What the stored model does with these cases; and whether
-    assistance pays at all on cases like these, for which teams of its kind are fitted on parts of them
-    and judged on the rest.
+    There are two kinds of results: what the stored model does with these cases; and whether assistance
+    pays at all on cases like these, for which teams of its kind are refitted on parts of the cases and
+    judged on the other parts.
 
     Parameters
     ----------
     model : TabularTeam
-        From `deferlearn.tables.fit_table`.
+        The model, from `deferlearn.tables.fit_table`.
     chosen : ReportCases
-        From `select_report_cases`.
+        The cases, from `select_report_cases`.
     seen : bool, default=False
-        Whether the model was fitted on these very cases. Then errors are those of teams that were fitted
-        without the case, since the model's own would flatter it.
+        Whether the model was fitted on these cases. The errors are then those of teams that were fitted
+        without the case, since the model's own errors would be too low.
     quick : bool, default=False
-        Fewer budgets and splits.
+        Whether to try fewer budgets and splits.
     refit_cases : int, default=1000
-        Teams are fitted anew on at most so many cases, drawn by lot; 0 fits none.
+        Teams are refitted on at most this many cases, drawn at random; 0 refits none.
     seed : int, default=0
-        Of splits and lots.
+        Random seed of the splits and of the cases drawn.
     n_jobs : int or None, default=None
-        How many fits at a time.
+        How many fits run at the same time.
     version : str, default=""
-        How the model is called.
+        The model's version, to be shown.
     notes : sequence of str, default=()
-        What else there is to know, to be told.
+        Further notes, to be shown.
     provenance : dict or None, default=None
-        Files and command, to be told.
+        Files and command, to be shown.
     progress : callable
-        Told what is going on, how many fits are done, and how many there are.
+        Called with the stage, the number of fits that are done, and the number of all fits.
 
     Returns
     -------
@@ -153,38 +161,20 @@ def case_report(
     card, cases = model.card_, chosen.cases
     router = Router(model, version=version)
     ((_, routed),) = list(router.route(lambda: [cases.features]))
-    stored = stored_decisions(routed, cases)
+    machine = np.array(routed["machine_answer"].to_pylist())
+    stored = Decisions.of(cases, machine, np.array(routed["deferred"].to_pylist()))
     if not stored.read.any():
         raise TableError("no human has answered any of the cases with a label")
-    told = [*notes]
-    told += [
-        f"Column {name!r} has {unknown.cells} cells with a category that was not there in training, such "
-        f"as {unknown.example!r}; they count as rare ones."
-        for name, unknown in router.totals.unknown.items()
-    ]
-    rows = refits.drawn(chosen, refit_cases, seed)
-    skipped = "it was not asked for" if refit_cases == 0 else None
-    skipped = skipped or refits.why_not(model, cases.part(rows))
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        judged, left_out, again, skipped = fit_anew(
-            model, chosen, rows, stored, skipped, seen, quick, seed, n_jobs, progress
-        )
-    told += dict.fromkeys(
-        " ".join(str(w.message).split()) for w in caught if issubclass(w.category, UserWarning)
-    )
-    unread = int((~stored.read).sum())
-    if unread:
-        told.append(f"{unread} cases that no human has answered are not judged.")
-    if seen and not left_out:
-        told.append(
-            "The model was fitted on these very cases: errors of machine and team are too low."
-        )
-    if cases.groups is not None:
-        told.append(
-            "Cases of a group are alike: the intervals of the errors of machine, human and team, and of "
-            "the share deferred, are narrower than they should be. Those of the verdict allow for it."
-        )
+    rows = draw_cases(chosen, refit_cases, seed)
+    study = RefitStudy(model, chosen, rows, budgets_to_try(model, quick), quick, seed, n_jobs)
+    skipped = "it was not asked for" if refit_cases == 0 else study.obstacle()
+    refits, warned = Refits(None, None, None, skipped), []
+    if not skipped:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            refits = study.run(hold_out=seen and len(rows) == len(cases), progress=progress)
+        warned = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
+    judged = stored if refits.judged is None else refits.judged
     numbers = {
         "format": FORMAT,
         "cases": {
@@ -199,21 +189,54 @@ def case_report(
             "roles": cases.roles,
         },
         "model": {"version": version, **about.model_facts(card)},
-        "judged_by": "teams fitted without the case" if left_out else "the stored model",
+        "judged_by": "the stored model" if judged is stored else "teams fitted without the case",
         "errors": judged.errors(),
         "confusion": judged.confusion(cases.classes),
         "together": judged.together(),
-        "where": where_errors(judged, cases, card["columns"]),
+        "where": errors_by_column(judged, cases, card["columns"]),
         "calibration": about.calibration(model, stored, seen),
-        **again,
+        "assistance": refits.assistance,
+        "curves": refits.curves,
         "refits": {
-            "skipped": skipped,
-            "cases": 0 if skipped else len(rows),
+            "skipped": refits.skipped,
+            "cases": 0 if refits.skipped else len(rows),
             "quick": quick,
             "seed": seed,
         },
         "certificate": about.certificate(model),
         "provenance": {**about.versions(card), "seed": seed, **(provenance or {})},
-        "notes": told,
+        "notes": [
+            *notes,
+            *_unknown_categories(router),
+            *dict.fromkeys(" ".join(message.split()) for message in warned),
+            *_cautions(cases, stored, in_sample=seen and judged is stored),
+        ],
     }
     return CaseReport(numbers, case_rows(chosen, routed, stored, card))
+
+
+def _unknown_categories(router: Router) -> list[str]:
+    return [
+        f"Column {name!r} has {counted(unknown.cells, 'cell')} with a category that did not occur in "
+        f"training, such as {unknown.example!r}; the model treats it as a rare category."
+        for name, unknown in router.totals.unknown.items()
+    ]
+
+
+def _cautions(cases: Cases, stored: Decisions, in_sample: bool) -> list[str]:
+    found = []
+    unread = int((~stored.read).sum())
+    if unread:
+        verb = "is" if unread == 1 else "are"
+        found.append(f"{counted(unread, 'case')} that no human has answered {verb} not judged.")
+    if in_sample:
+        found.append(
+            "The model was fitted on these cases: the errors of machine and team are too low."
+        )
+    if cases.groups is not None:
+        found.append(
+            "Cases of the same group are alike: the intervals of the errors of machine, human and team, "
+            "and of the share deferred, are narrower than they should be. Those of the verdict take the "
+            "groups into account."
+        )
+    return found

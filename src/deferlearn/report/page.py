@@ -1,19 +1,48 @@
-"""The page: sections in the order in which a reader asks, style and script inside, nothing from afar."""
+"""The page: numbers and pictures put into the templates, style and script inside, no other file needed."""
 
 from __future__ import annotations
 
 from base64 import b64encode
 from hashlib import sha256
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from deferlearn.report import sections
-from deferlearn.report.html import Markup, embedded_json, join, tag
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from deferlearn.report import words
+from deferlearn.report.errors_by_column import MAX_COLUMNS
+from deferlearn.report.pictures import pictures
+from deferlearn.report.rows import MAX_ROWS
 
 if TYPE_CHECKING:
     from deferlearn.report.measure import CaseReport
 
-TITLE = "Machine, human and team"
+# Resources of the page, which a browser accepts by their hash only.
+STYLE, SCRIPT = "page.css", "page.js"
+
+
+def environment() -> Environment:
+    """The templates; every value is escaped unless it is `Markup`, and a missing one is an error."""
+    made = Environment(
+        loader=PackageLoader("deferlearn.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    # `tojson` escapes what could end a script element; compact, and numbers only that JSON has.
+    made.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
+    for function in (
+        words.measured,
+        words.percent,
+        words.counted,
+        words.budget,
+        words.with_interval,
+        words.error_on_class,
+        words.difference,
+    ):
+        made.filters[function.__name__] = function
+    return made
 
 
 def render(report: CaseReport) -> str:
@@ -27,60 +56,25 @@ def render(report: CaseReport) -> str:
     Returns
     -------
     page : str
-        It loads nothing, and no script but its own runs in it.
+        It loads nothing, and only its own script can run in it.
     """
-    numbers = report.numbers
-    style, script = _resource("page.css"), _resource("page.js")
-    parts = [
-        ("verdict", "The verdict", sections.verdict(numbers)),
-        ("errors", "Who errs, and how often", sections.errors(numbers)),
-        ("where", "Who errs where", sections.where(numbers)),
-        ("curves", "More or fewer cases for humans", sections.curves(numbers)),
-        ("rate", "Does the model defer what it promises?", sections.rate(numbers)),
-        ("cases", "Cases, those for humans first", sections.cases(numbers, report.rows)),
-        ("certificate", "What is certain about the selection", sections.certificate(numbers)),
-        ("again", "To run it again", sections.again(numbers)),
-    ]
-    links = join(*(tag("li", tag("a", title, href=f"#{name}")) for name, title, _ in parts))
-    body = join(
-        tag("header", join(tag("h1", TITLE), sections.summary(numbers))),
-        tag("nav", tag("ul", links), aria_label="Sections"),
-        tag(
-            "main",
-            join(
-                *(
-                    tag("section", join(tag("h2", title, id=f"{name}-h"), content), id=name)
-                    for name, title, content in parts
-                )
-            ),
-        ),
-        tag(
-            "script",
-            embedded_json({k: v for k, v in report.rows.items() if k != "total"}),
-            type="application/json",
-            id="cases-data",
-        ),
-        tag("script", script),
+    templates = environment()
+    resources = {
+        name: Markup(templates.loader.get_source(templates, name)[0])  # type: ignore[union-attr]
+        for name in (STYLE, SCRIPT)
+    }
+    return templates.get_template("page.html").render(
+        **report.numbers,
+        pictures=pictures(report.numbers),
+        table=report.rows,
+        max_rows=MAX_ROWS,
+        max_columns=MAX_COLUMNS,
+        style=resources[STYLE],
+        script=resources[SCRIPT],
+        hashes={name: _hash(content) for name, content in resources.items()},
     )
-    policy = (
-        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; "
-        "form-action 'none'"
-    )
-    head = join(
-        Markup('<meta charset="utf-8">'),
-        Markup(f'<meta http-equiv="Content-Security-Policy" content="{policy}">'),
-        Markup('<meta name="viewport" content="width=device-width, initial-scale=1">'),
-        Markup('<meta name="referrer" content="no-referrer">'),
-        tag("title", f"{TITLE}: {numbers['cases']['rows']} cases"),
-        tag("style", style),
-    )
-    return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>{body}</body></html>\n'
 
 
-def _resource(name: str) -> Markup:
-    return Markup(files(__package__).joinpath(name).read_text(encoding="utf-8"))
-
-
-def _hash(content: str) -> str:
-    """By which a browser knows the page's own style and script from any other."""
-    return f"'sha256-{b64encode(sha256(content.encode()).digest()).decode()}'"
+def _hash(content: str) -> Markup:
+    """The source expression by which a content security policy allows this text and no other."""
+    return Markup(f"'sha256-{b64encode(sha256(content.encode()).digest()).decode()}'")

@@ -1,24 +1,23 @@
-"""The table of cases: those that humans take first, as plain cells."""
+"""The table of cases on the page: deferred cases first, plain cells."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deferlearn.report.cases import ReportCases
-from deferlearn.report.decisions import Decisions
 from deferlearn.tables.cells import raw_text
+from deferlearn.tables.decisions import Decisions
 
-# A page with more of them is slow on a phone, and nobody reads them all.
+# A page with more rows is slow on a phone.
 MAX_ROWS = 2000
 MAX_COLUMNS = 30
-# Of a cell: free text may be a novel, and computed numbers have digits that nobody reads.
+# Longest text of a cell, and significant digits of a number.
 MAX_TEXT = 200
 DIGITS = 7
 
-# Of the report's own columns: heading, and whether it is a number.
+# The report's own columns: heading, and whether the column holds numbers.
 OWN = (
     ("case", False),
     ("taken by", False),
@@ -27,7 +26,7 @@ OWN = (
     ("machine", False),
     ("human", False),
     ("team", False),
-    ("who errs", False),
+    ("who is wrong", False),
 )
 REASON = ("reason", False)
 
@@ -35,18 +34,18 @@ REASON = ("reason", False)
 def case_rows(
     chosen: ReportCases, routed: Any, stored: Decisions, card: dict[str, Any]
 ) -> dict[str, Any]:
-    """The cases in the order of their need for a human, as the stored model sees it.
+    """The cases as a table: deferred cases first, each part in the order of the stored model's scores.
 
     Parameters
     ----------
     chosen : ReportCases
         The cases.
     routed : pyarrow.Table
-        From `deferlearn.tables.Router`.
+        The answer of `deferlearn.tables.Router`.
     stored : Decisions
-        What the stored model decides.
+        The decisions of the stored model.
     card : dict
-        The model's.
+        The model's card.
 
     Returns
     -------
@@ -56,14 +55,17 @@ def case_rows(
     """
     scores = np.array(routed["deferral_score"].to_pylist())
     order = np.lexsort((-scores, ~stored.deferred))[:MAX_ROWS]
-    team = np.where(stored.deferred & ~stored.read, "", stored.team)
-    team_wrong = stored.wrong("team") & ~(stored.deferred & ~stored.read)
+    unanswered = stored.deferred & ~stored.read
+    wrong = {
+        "machine": stored.wrong("machine"),
+        "human": stored.wrong("human") & stored.read,
+        "team": stored.wrong("team") & ~unanswered,
+    }
     human = np.where(stored.read, stored.human, "")
-    wrong = {who: stored.wrong(who) for who in ("machine", "human")}
+    team = np.where(unanswered, "", stored.team)
     reasons = routed["reason"].to_pylist()
-    kinds = list(card["columns"].items())
+    kinds = list(card["columns"].items())[:MAX_COLUMNS]
     features = [raw_text(chosen.cases.features.column(name)).to_pylist() for name, _ in kinds]
-    features, kinds = features[:MAX_COLUMNS], kinds[:MAX_COLUMNS]
     columns = [*OWN, *((name, kind == "number") for name, kind in kinds), REASON]
     rows = [
         [
@@ -74,7 +76,7 @@ def case_rows(
             str(stored.machine[row]),
             str(human[row]),
             str(team[row]),
-            _who_errs(row, wrong, stored.read),
+            " and ".join(who for who in ("machine", "human") if wrong[who][row]),
             *(
                 _number(column[row]) if kind == "number" else _cut(column[row] or "")
                 for column, (_, kind) in zip(features, kinds, strict=True)
@@ -86,21 +88,14 @@ def case_rows(
     return {
         "columns": [{"name": name, "number": number} for name, number in columns],
         "rows": rows,
-        "teamWrong": team_wrong[order].tolist(),
-        "machineWrong": stored.wrong("machine")[order].tolist(),
-        "humanWrong": (stored.read & stored.wrong("human"))[order].tolist(),
+        **{f"{who}Wrong": wrong[who][order].tolist() for who in ("team", "machine", "human")},
         "total": len(chosen),
         "features_left_out": len(card["columns"]) - len(kinds),
     }
 
 
-def _who_errs(row: int, wrong: dict[str, NDArray[np.bool_]], read: NDArray[np.bool_]) -> str:
-    names = [who for who, own in wrong.items() if own[row] and (who == "machine" or read[row])]
-    return " and ".join(names)
-
-
 def _number(text: str | None) -> float | str | None:
-    """A number if it is one, so that it sorts as such; else what stands there."""
+    """A number if the text is one, so that it sorts as one; otherwise the text."""
     if text is None or not text.strip():
         return None
     try:

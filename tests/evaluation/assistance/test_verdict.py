@@ -371,7 +371,8 @@ def test_works_without_extras():
         human = np.where(rng.uniform(size=60) < 0.2, -y, y)
         report = assistance_report(UncertaintyTriage(cv=None), X, y, human, [0.3], cv=2)
         str(report), report._repr_html_(), report.to_dict()
-        for attempt in (report.to_frame, report.plot):
+        from deferlearn.plot import AssistanceDisplay
+        for attempt in (report.to_frame, AssistanceDisplay(report).plot):
             try:
                 attempt()
             except ImportError as error:

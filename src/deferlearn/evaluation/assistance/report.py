@@ -1,20 +1,15 @@
-"""The report: numbers in tables, a verdict in words, a picture."""
+"""The report: numbers in tables, a verdict in words."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from deferlearn.evaluation.assistance.factors import Row
 from deferlearn.evaluation.assistance.layout import sections
 from deferlearn.evaluation.assistance.verdict import share
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from deferlearn.plot.assistance import AssistanceDisplay
 
 TABLES = ("teams", "steps", "factors", "subgroups")
 ANSWERS = {"yes": "yes", "no": "no", "unclear": "not clear from these data"}
@@ -141,25 +136,6 @@ class AssistanceReport:
         except ImportError as error:
             raise ImportError("to_frame needs pandas: pip install pandas", name="pandas") from error
         return pd.DataFrame(getattr(self, table))
-
-    def plot(self, ax: Axes | None = None, **kwargs: Any) -> AssistanceDisplay:
-        """Draw team, machine and human against the budget.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; None makes a new figure.
-        **kwargs
-            Passed on to `deferlearn.plot.assistance.AssistanceDisplay.plot`.
-
-        Returns
-        -------
-        display : AssistanceDisplay
-            Drawn.
-        """
-        from deferlearn.plot.assistance import AssistanceDisplay
-
-        return AssistanceDisplay.from_report(self, ax=ax, **kwargs)
 
 
 def _plain(value: Any) -> Any:

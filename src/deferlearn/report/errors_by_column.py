@@ -1,4 +1,4 @@
-"""Who errs where: errors of machine, human and team by the values of each column."""
+"""Errors of machine, human and team by class and by the values of each column."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deferlearn.report.decisions import WHO, Decisions
 from deferlearn.tables.cases import Cases
 from deferlearn.tables.cells import clean_text, numbers
+from deferlearn.tables.decisions import WHO, Decisions
 
-# More columns, and more values of one, than that nobody reads.
+# How many columns are shown, and how many values of a column.
 MAX_COLUMNS = 12
 MAX_VALUES = 6
 QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
 MISSING, OTHERS = "(missing)", "(others)"
 
 
-def where_errors(
+def errors_by_column(
     decisions: Decisions, cases: Cases, columns: dict[str, str]
 ) -> list[dict[str, Any]]:
-    """Errors by class and by the values of the model's columns; numbers by quarters.
+    """Errors by class and by the values of the model's columns; columns of numbers by quarters.
 
     Parameters
     ----------
     decisions : Decisions
-        Who answered what.
+        The answers of machine and human, and who decides.
     cases : Cases
         The cases.
     columns : dict
-        The model's columns and their kinds; the first twelve are told.
+        The model's columns and their kinds; the first twelve are used.
 
     Returns
     -------
@@ -48,12 +48,12 @@ def where_errors(
 
 
 def quarters(values: NDArray[np.float64]) -> NDArray[Any]:
-    """Numbers as the quarter that they lie in, in words.
+    """The quarter that each number lies in, as text.
 
     Parameters
     ----------
     values : ndarray of float
-        NaN where there is none.
+        NaN stands for a missing value.
 
     Returns
     -------
@@ -62,7 +62,7 @@ def quarters(values: NDArray[np.float64]) -> NDArray[Any]:
     Examples
     --------
     >>> import numpy as np
-    >>> from deferlearn.report.where import quarters
+    >>> from deferlearn.report.errors_by_column import quarters
     >>> quarters(np.array([1.0, 2.0, 3.0, 4.0, np.nan])).tolist()
     ['1 to 1.75', '1.75 to 2.5', '2.5 to 3.25', '3.25 to 4', '(missing)']
     """
@@ -81,7 +81,7 @@ def quarters(values: NDArray[np.float64]) -> NDArray[Any]:
 
 
 def common(column: Any) -> NDArray[Any]:
-    """Texts as they are if they are among the most common ones, else as others."""
+    """The most common texts as they are; the rest as "(others)"."""
     texts = [MISSING if text is None else str(text) for text in column.to_pylist()]
     kept = {text for text, _ in Counter(texts).most_common(MAX_VALUES)} | {MISSING}
     return np.array([text if text in kept else OTHERS for text in texts], dtype=object)
@@ -101,7 +101,7 @@ def _rows(column: str, parts: NDArray[Any], decisions: Decisions) -> list[dict[s
 
 
 def _in_order(parts: NDArray[Any]) -> list[str]:
-    """By the number that they begin with, then by the alphabet; what is no value comes last."""
+    """Numbers first, in their order, then texts by the alphabet; missing and other values come last."""
 
     def key(text: str) -> tuple[bool, bool, float, str]:
         try:

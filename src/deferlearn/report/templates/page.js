@@ -1,5 +1,5 @@
 "use strict";
-// Cells are only ever set as text: whatever stands in them, nothing of it becomes markup.
+// Cells are only ever set as text, so that nothing in them can become markup.
 (function () {
   const data = JSON.parse(document.getElementById("cases-data").textContent);
   const table = document.getElementById("cases-table");
@@ -9,10 +9,10 @@
   const more = document.getElementById("cases-more");
   const search = document.getElementById("cases-search");
   const taken = document.getElementById("cases-taken");
-  const errs = document.getElementById("cases-errs");
+  const wrong = document.getElementById("cases-wrong");
   const PAGE = 100;
   const TAKEN = 1;
-  const ERRS = data.columns.findIndex((column) => column.name === "who errs");
+  const WRONG = data.columns.findIndex((column) => column.name === "who is wrong");
   const REASON = data.columns.length - 1;
   const texts = data.rows.map((row) => row.map((cell) => (cell === null ? "" : String(cell))).join("\n").toLowerCase());
   const order = new Intl.Collator(undefined, { numeric: true });
@@ -23,7 +23,7 @@
     return function (a, b) {
       const x = data.rows[a][column];
       const y = data.rows[b][column];
-      // Gaps come last, whichever way the rest is sorted.
+      // Gaps come last in both directions.
       const emptyX = x === null || x === "";
       const emptyY = y === null || y === "";
       if (emptyX || emptyY) return emptyX === emptyY ? a - b : emptyX ? 1 : -1;
@@ -38,12 +38,12 @@
     const places = [];
     for (let i = 0; i < data.rows.length; i += 1) {
       const row = data.rows[i];
-      const mistakes = row[ERRS];
+      const mistakes = row[WRONG];
       if (taken.value && row[TAKEN] !== taken.value) continue;
-      if (errs.value === "nobody" && mistakes) continue;
-      if (errs.value === "anybody" && !mistakes) continue;
-      if (errs.value === "team" && !data.teamWrong[i]) continue;
-      if ((errs.value === "machine" || errs.value === "human") && !data[errs.value + "Wrong"][i]) continue;
+      if (wrong.value === "none" && mistakes) continue;
+      if (wrong.value === "any" && !mistakes) continue;
+      if (wrong.value === "team" && !data.teamWrong[i]) continue;
+      if ((wrong.value === "machine" || wrong.value === "human") && !data[wrong.value + "Wrong"][i]) continue;
       if (words.every((word) => texts[i].includes(word))) places.push(i);
     }
     if (sorted.column >= 0) places.sort(compare(sorted.column, sorted.down));
@@ -68,7 +68,7 @@
       return tr;
     });
     body.replaceChildren(...rows);
-    count.textContent = places.length + " of " + data.rows.length + " cases" +
+    count.textContent = places.length + " of " + data.rows.length + (data.rows.length === 1 ? " case" : " cases") +
       (rows.length < places.length ? ", the first " + rows.length + " shown" : "");
     more.hidden = rows.length === places.length;
   }
@@ -89,7 +89,7 @@
     th.append(button);
     head.append(th);
   });
-  for (const control of [search, taken, errs]) {
+  for (const control of [search, taken, wrong]) {
     control.addEventListener("input", function () {
       shown = PAGE;
       draw();
