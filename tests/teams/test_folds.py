@@ -153,9 +153,9 @@ def test_folds_that_are_none(cv, says):
         (np.arange(5), r"groups has the shape \(5,\), but y has 72"),
         (np.zeros((N, 2)), r"groups has the shape \(72, 2\)"),
         (np.full(N, 7), "groups has one group, 7,"),
-        (["a"] * 40 + [None] * 32, "groups has none for row 40"),
-        ([1.0] * 3 + [np.nan] + [2.0] * 68, "groups has none for row 3"),
-        (["a"] * 71 + [np.nan], "groups has none for row 71"),
+        (["a"] * 40 + [None] * 32, "groups has no value for row 40"),
+        ([1.0] * 3 + [np.nan] + [2.0] * 68, "groups has no value for row 3"),
+        (["a"] * 71 + [np.nan], "groups has no value for row 71"),
     ],
 )
 def test_groups_that_are_none(groups, says):
