@@ -19,8 +19,7 @@ from deferlearn._utils.checks import is_number, is_whole, plain
 from deferlearn.humans import majority_labels
 from deferlearn.humans.answers import as_array, find_missing
 from deferlearn.humans.human import binary_labels, warn_if_reordered
-from deferlearn.metrics import evaluate_team
-from deferlearn.metrics.evaluation import find_metric
+from deferlearn.metrics import evaluate_team, find_metric
 from deferlearn.objective import NumericalError
 from deferlearn.teams.advantage import answer_losses, costs_of
 from deferlearn.teams.automation import FullAutomation

@@ -1,4 +1,4 @@
-"""The report for people: aligned columns for a terminal, the same in HTML for a notebook."""
+"""The report for readers: aligned columns for a terminal, HTML tables for a notebook."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from deferlearn.evaluation.assistance.verdict import interval, number, share
 
 @dataclass(frozen=True)
 class Section:
-    """A title and a table of words."""
+    """A title and a table of strings."""
 
     title: str
     header: list[str]
     rows: list[list[str]]
 
     def text(self) -> str:
-        """Columns aligned: the first to the left, numbers to the right."""
+        """Aligned columns: the first to the left, the others to the right."""
         table = [self.header, *self.rows]
         widths = [max(len(row[i]) for row in table) for i in range(len(self.header))]
         lines = [
@@ -32,7 +32,7 @@ class Section:
         return "\n".join([self.title, *(f"  {line}" for line in lines)])
 
     def html(self) -> str:
-        """A caption and a table; all words are escaped."""
+        """A caption and a table; all text is escaped."""
         head = "".join(f"<th>{escape(cell)}</th>" for cell in self.header)
         body = "".join(
             "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
@@ -45,14 +45,14 @@ class Section:
 
 
 def sections(report: Any) -> list[Section]:
-    """The tables of a report; factors and subgroups at the budget that its verdict speaks of."""
+    """The tables of a report; factors and subgroups at the budget that its verdict is about."""
     parts = [_team_section(report)]
     budget = share(report.budget)
     factors = [row for row in report.factors if row["budget"] == report.budget]
     if len(factors) > 1:
         parts.append(
             Section(
-                f"If humans err otherwise on the cases they take, at a budget of {budget}",
+                f"If humans err more or less often on the deferred cases, at a budget of {budget}",
                 ["factor", "human error", f"team's {report.measure}", "team - machine"],
                 [
                     [
@@ -67,11 +67,11 @@ def sections(report: Any) -> list[Section]:
         )
     own = [row for row in report.subgroups if row["budget"] == report.budget]
     if own:
-        priced = "error" if report.measure == "error" else "price of errors"
+        measure = "error" if report.measure == "error" else "cost of errors"
         parts.append(
             Section(
                 f"Errors by {report.subgroup_name}, at a budget of {budget}",
-                ["", "cases", "positive", "machine", "human", "team", f"{priced}: team - machine"],
+                ["", "cases", "positive", "machine", "human", "team", f"{measure}: team - machine"],
                 [
                     [
                         str(row["subgroup"]),
@@ -106,7 +106,7 @@ def _team_section(report: Any) -> Section:
                 interval(row, "versus_human") if row["who"] == "team" else "",
             ]
         )
-    title = f"[{level} intervals; those of differences hold at all budgets together]"
+    title = f"[{level} intervals; the intervals of differences hold at all budgets together]"
     return Section(title, header, rows)
 
 
