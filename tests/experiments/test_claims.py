@@ -256,7 +256,7 @@ def test_fig2():
     claims = judge_claims("fig2", fig2.tables(fig2_rows(lambda seed: seed != 2)), REPEATED)
     assert [c.verdict for c in claims] == ["holds", "holds"]
     assert (
-        "fewer in 3 of 3 (of 4 draws). In the others it answers alike everywhere"
+        "fewer in 3 of 3 (of 4 draws). In the others it gives the same answer everywhere"
         in claims[1].numbers
     )
     claims = judge_claims("fig2", fig2.tables(fig2_rows(lambda seed: True)), REPEATED)
@@ -315,7 +315,7 @@ def test_page(tmp_path):
     assert "**holds** where the 95% intervals say so" in text
     assert "1.5 times as wide" in text  # sqrt(1 + 2 * 0.4 / 0.6)
     assert "by the sweep with step 0.5" in text
-    assert fig4.EXPERIMENT.caption(config) in text
+    assert fig4.caption(config) in text
     line = outcome.tables[""].iloc[-1]
     assert f"| {line['method']} | {line['spread']:g} | {line['budget']:g} | {line['n']} |" in text
     tables = [block for block in text.split("\n\n") if block.startswith("|")]
