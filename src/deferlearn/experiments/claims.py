@@ -226,7 +226,7 @@ def _alike(gaps: pd.DataFrame, name: str, config: Config) -> Judgement:
     largest = f"the largest difference of {'mean ' * (config.splits > 1)}errors is"
     largest += f" {lines['error'].abs().max():.3f}."
     if config.splits == 1:
-        return text, "cannot be told from one split", f"Of {len(lines)} cases {largest}"
+        return text, "cannot be judged from one split", f"Of {len(lines)} cases {largest}"
     near = (lines["error_low"] > -COMPARABLE) & (lines["error_high"] < COMPARABLE)
     differ = below_zero(lines, "error") | above_zero(lines, "error")
     return (

@@ -65,7 +65,7 @@ def verdict(agreeing: Cases, config: Config) -> str:
     """
     cases = np.asarray(agreeing, dtype=bool)
     if not len(cases):
-        return "cannot be told"
+        return "cannot be judged"
     word = "holds" if cases.all() else "holds in part" if cases.any() else "does not hold"
     return f"{word}, on one split" if config.splits == 1 else word
 

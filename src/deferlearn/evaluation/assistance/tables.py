@@ -69,8 +69,8 @@ def best_place(judge: Judge) -> int:
     """The budget beyond which more deferral is not shown to help; 0 if no budget is shown to help.
 
     From the machine alone upwards, a larger budget is taken if it is shown to cost less than the
-    machine, and less than the budget taken last. So several steps that are too small to be told from
-    chance one by one count together, and a budget is not raised for nothing.
+    machine, and less than the budget taken last. So several steps that are too small to be distinguished
+    from chance one by one count together, and a budget is not raised for nothing.
     """
     current = 0
     for place, gain in enumerate(judge.gains, start=1):
