@@ -6,11 +6,60 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from deferlearn.evaluation.intervals import joint_critical, mean_interval, single_critical
+from deferlearn.evaluation.intervals import (
+    joint_critical,
+    mean_interval,
+    share_interval,
+    single_critical,
+    t_interval,
+)
 
 
 def alone(n):
     return np.arange(n)
+
+
+@pytest.mark.parametrize(("count", "n"), [(0, 1), (0, 50), (3, 20), (20, 20)])
+def test_exact_interval_of_a_share(count, n):
+    """At either end of the interval, the count is as extreme as it may be."""
+    lower, upper = share_interval(count, n, 0.9)
+    if count:
+        assert stats.binom.sf(count - 1, n, lower) == pytest.approx(0.05)
+    if count < n:
+        assert stats.binom.cdf(count, n, upper) == pytest.approx(0.05)
+    assert (lower == 0) == (count == 0)
+    assert (upper == 1) == (count == n)
+
+
+@given(st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=30))
+def test_t_interval_is_scipys(values):
+    mean, low, high = t_interval(values)
+    if np.ptp(values) < 1e-6:
+        assert low <= mean <= high
+        assert high - low < 1e-4
+        return
+    expected = stats.ttest_1samp(values, 0.0).confidence_interval(0.95)
+    assert low == pytest.approx(expected.low, rel=1e-9, abs=1e-9)
+    assert high == pytest.approx(expected.high, rel=1e-9, abs=1e-9)
+
+
+def test_t_intervals_of_several_columns():
+    values = np.random.default_rng(0).standard_normal((9, 3))
+    by_column = np.array([t_interval(column, 0.8) for column in values.T])
+    np.testing.assert_allclose(np.array(t_interval(values, 0.8)).T, by_column, rtol=1e-12)
+
+
+def test_one_value_has_no_interval():
+    mean, low, high = t_interval([3.0])
+    assert mean == 3.0
+    assert np.isnan([low, high]).all()
+    mean, low, high = t_interval([[3.0, 4.0]])
+    assert mean.tolist() == [3.0, 4.0]
+    assert np.isnan([low, high]).all()
+
+
+def test_nothing_tells_nothing():
+    assert np.isnan(t_interval([])).all()
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,7 @@ def test_most_is_judged_by_data_set():
 def test_fig5_of_one_split():
     claims = fig5_of(ours_fall, PUBLISHED, n=1)
     assert claims["triage"].verdict == "holds, on one split"
-    assert claims["alike"].verdict == "cannot be told from one split"
+    assert claims["alike"].verdict == "cannot be judged from one split"
     assert not any(word in c.numbers for c in claims.values() for word in ("interval", "mean", "["))
 
 
@@ -166,7 +166,7 @@ def test_one_budget_tells_nothing():
     rows = fig6_rows(lambda weight, budget: 0.0)
     assert judge_claims("fig6", fig6.tables(rows[rows["budget"] == 0.2]), REPEATED) == []
     tables = performance_tables(rows_of(ours_fall)[lambda r: r["budget"] == 0.0])
-    assert {c.verdict for c in judge_claims("fig3", tables, REPEATED)} == {"cannot be told"}
+    assert {c.verdict for c in judge_claims("fig3", tables, REPEATED)} == {"cannot be judged"}
     assert judge_claims("fig5", tables, REPEATED) == []
     rows = pd.DataFrame([{"method": "distorted", "spread": 0.2, "budget": 0.0, "n": 0}])
     tables = fig4.tables(rows.assign(n_deferred=0, unused=0))
@@ -256,7 +256,7 @@ def test_fig2():
     claims = judge_claims("fig2", fig2.tables(fig2_rows(lambda seed: seed != 2)), REPEATED)
     assert [c.verdict for c in claims] == ["holds", "holds"]
     assert (
-        "fewer in 3 of 3 (of 4 draws). In the others it answers alike everywhere"
+        "fewer in 3 of 3 (of 4 draws). In the others it gives the same answer everywhere"
         in claims[1].numbers
     )
     claims = judge_claims("fig2", fig2.tables(fig2_rows(lambda seed: True)), REPEATED)
@@ -268,7 +268,7 @@ def test_fig2_without_enough_boundaries():
     """One draw with a boundary has no interval, and none has nothing."""
     for count in (0, 1):
         tables = fig2.tables(fig2_rows(lambda seed, count=count: seed < count))
-        assert judge_claims("fig2", tables, REPEATED)[1].verdict == "cannot be told"
+        assert judge_claims("fig2", tables, REPEATED)[1].verdict == "cannot be judged"
 
 
 def test_one_split_is_said_to_be_one():
@@ -292,7 +292,7 @@ def test_verdict(cases, word):
 
 
 def test_no_cases_no_verdict():
-    assert verdict([], REPEATED) == "cannot be told"
+    assert verdict([], REPEATED) == "cannot be judged"
 
 
 def test_compact():
@@ -315,7 +315,7 @@ def test_page(tmp_path):
     assert "**holds** where the 95% intervals say so" in text
     assert "1.5 times as wide" in text  # sqrt(1 + 2 * 0.4 / 0.6)
     assert "by the sweep with step 0.5" in text
-    assert fig4.EXPERIMENT.caption(config) in text
+    assert fig4.caption(config) in text
     line = outcome.tables[""].iloc[-1]
     assert f"| {line['method']} | {line['spread']:g} | {line['budget']:g} | {line['n']} |" in text
     tables = [block for block in text.split("\n\n") if block.startswith("|")]

@@ -1,37 +1,11 @@
-"""Intervals and paired differences, against scipy."""
+"""Means and paired differences, against scipy."""
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import stats
 
-from deferlearn.experiments.stats import differences, paired, summary, t_interval
-
-numbers = st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=30)
-
-
-@given(numbers)
-def test_interval_is_scipys(values):
-    mean, low, high = t_interval(values)
-    if np.ptp(values) < 1e-6:
-        assert low <= mean <= high
-        assert high - low < 1e-4
-        return
-    expected = stats.ttest_1samp(values, 0.0).confidence_interval(0.95)
-    assert low == pytest.approx(expected.low, rel=1e-9, abs=1e-9)
-    assert high == pytest.approx(expected.high, rel=1e-9, abs=1e-9)
-
-
-def test_one_value_has_no_interval():
-    mean, low, high = t_interval([3.0])
-    assert mean == 3.0
-    assert np.isnan([low, high]).all()
-
-
-def test_nothing_tells_nothing():
-    assert np.isnan(t_interval([])).all()
+from deferlearn.experiments.stats import differences, paired, summary
 
 
 def test_only_seeds_of_both_are_paired():

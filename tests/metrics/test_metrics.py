@@ -95,8 +95,14 @@ def test_undefined_metrics_warn_and_are_zero(metric, label):
         (lambda: team_cost([1], [1], deferral_cost=1), "give deferred"),
         (lambda: team_cost([1], [1], [1], deferral_cost=1), "boolean mask"),
         (lambda: team_cost([1], [1], [True, True], deferral_cost=1), r"shape \(2,\)"),
-        (lambda: team_cost([1], [1], false_negative=-1), "false_negative is a price"),
-        (lambda: team_cost([1], [1], false_positive=np.nan), "false_positive is a price"),
+        (
+            lambda: team_cost([1], [1], false_negative=-1),
+            "false_negative must be a finite number >= 0",
+        ),
+        (
+            lambda: team_cost([1], [1], false_positive=np.nan),
+            "false_positive must be a finite number >= 0",
+        ),
         (lambda: team_cost([1], [1], false_positive=np.float64(-1)), r"got -1\.0$"),
         (lambda: team_f1(["a", "b"], ["b", "a"], pos_label=np.str_("c")), "pos_label='c' is none"),
         (lambda: make_team_scorer(batch="no"), "batch='no' must be True or False"),

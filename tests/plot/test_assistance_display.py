@@ -16,7 +16,17 @@ def make_report(intervals, best=0.0, measure="error", budgets=(0.1, 0.2, 0.4), m
         difference = {"difference": mean, "difference_low": low, "difference_high": high}
         teams.append({"who": "team", "budget": budget, measure: machine + mean} | difference)
     teams.append({"who": "human", "budget": None, measure: 0.15})
-    return AssistanceReport("yes", best, best, [], measure, 0.95, teams, [], [])
+    return AssistanceReport(
+        pays="yes",
+        budget=best,
+        best_budget=best,
+        verdict=[],
+        measure=measure,
+        confidence=0.95,
+        teams=teams,
+        steps=[],
+        factors=[],
+    )
 
 
 FALLING = [(-0.02, -0.05, 0.01), (-0.08, -0.12, -0.04), (-0.09, -0.14, -0.04)]

@@ -60,33 +60,39 @@ def team(
     # Imported here: they bring the compiled engine, which `--help` need not wait for.
     from joblib import cpu_count
 
+    from deferlearn.experiments.comparison import (
+        QUICK_SPLITS,
+        SPLITS,
+        comparison_jobs,
+        comparison_table,
+        comparison_work,
+    )
+    from deferlearn.experiments.comparison_data import NAMES
+    from deferlearn.experiments.comparison_page import write_comparison_page
     from deferlearn.experiments.runner import JobError, run_jobs
     from deferlearn.experiments.store import write_table
-    from deferlearn.experiments.team import QUICK_SPLITS, SPLITS, team_jobs, team_table, team_work
-    from deferlearn.experiments.team_data import NAMES
-    from deferlearn.experiments.team_page import write_team_page
 
     names = data or list(NAMES)
     unknown = [name for name in names if name not in NAMES]
     if unknown:
-        fail(COMMAND, f"no data are named {unknown[0]!r}; there are {', '.join(NAMES)}")
+        fail(COMMAND, f"no data set is named {unknown[0]!r}; there are {', '.join(NAMES)}")
     count = splits or (QUICK_SPLITS if quick else SPLITS)
-    work = team_jobs(names, count, seed)
+    work = comparison_jobs(names, count, seed)
     console = Console(stderr=True)
     try:
         with progress_bar(console) as progress:
             task = progress.add_task("team", total=len(work))
             rows = run_jobs(
                 work,
-                team_work,
+                comparison_work,
                 out / "team" / "parts",
                 n_jobs=jobs or cpu_count(),
                 on_done=Advance(progress, task, 1.0),
             )
-        table = team_table(rows)
+        table = comparison_table(rows)
         write_table(out / "team" / "rows.parquet", rows)
         write_table(out / "team" / "team.csv", table)
-        page = write_team_page(out / "team", rows, table, _command(data, count, seed))
+        page = write_comparison_page(out / "team", rows, table, _command(data, count, seed))
     except KeyboardInterrupt:
         fail(COMMAND, KEPT, STOPPED)
     except JobError as error:
@@ -105,8 +111,8 @@ def _command(data: list[str] | None, count: int, seed: int) -> str:
 
 
 def _print(table: pd.DataFrame, seed: int, count: int) -> None:
-    from deferlearn.experiments.team import BASELINES, verdicts
-    from deferlearn.experiments.team_page import difference_of
+    from deferlearn.experiments.comparison import BASELINES, comparison_counts
+    from deferlearn.experiments.comparison_page import difference_of
 
     console = Console()
     shown = Table(
@@ -127,6 +133,6 @@ def _print(table: pd.DataFrame, seed: int, count: int) -> None:
             *(Text(said, style=colours.get(said.split()[-1], "")) for said in differences),
         )
     console.print(shown)
-    for name, counts in verdicts(table).items():
+    for name, counts in comparison_counts(table).items():
         said = ", ".join(f"{what} {number}" for what, number in counts.items())
         console.print(f"against {name}: {said}", highlight=False)

@@ -1,4 +1,4 @@
-"""Metrics of the team against the budget, over many splits: arrays only, no pictures."""
+"""Metrics of the team against the budget, over many splits: arrays only, no figures."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
 from sklearn.utils import _safe_indexing, check_consistent_length
 
+from deferlearn.evaluation.intervals import CONFIDENCE, Floats, t_interval
 from deferlearn.metrics import evaluate_team, find_metric
 from deferlearn.teams.held_out import splitter_of
 from deferlearn.teams.refits import (
@@ -26,13 +26,10 @@ from deferlearn.teams.refits import (
     refit,
 )
 
-Floats = NDArray[np.float64]
-
 # The budgets of the paper's experiments on real data, and its share of test cases.
 PAPER_BUDGETS = (0.0, 0.04, 0.08, 0.12, 0.16, 0.2)
 TEST_SIZE = 0.4
 DEFAULT_SPLITS = 20
-CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
@@ -44,7 +41,7 @@ class AutomationCurve:
     budgets : ndarray of shape (n_budgets,)
         The budgets.
     values : dict of str to ndarray of shape (n_splits, n_budgets)
-        What was measured, by the metric's name.
+        Values of each metric, by its name.
     deferred : ndarray of shape (n_splits, n_budgets)
         Share of the test cases that the human took.
     confidence : float
@@ -64,12 +61,12 @@ class AutomationCurve:
     @property
     def lower(self) -> dict[str, Floats]:
         """Lower end of the t-interval for the mean; NaN with a single split."""
-        return {name: _interval(v, self.confidence)[0] for name, v in self.values.items()}
+        return {name: t_interval(v, self.confidence)[1] for name, v in self.values.items()}
 
     @property
     def upper(self) -> dict[str, Floats]:
         """Upper end of the t-interval for the mean; NaN with a single split."""
-        return {name: _interval(v, self.confidence)[1] for name, v in self.values.items()}
+        return {name: t_interval(v, self.confidence)[2] for name, v in self.values.items()}
 
     def difference(self, other: AutomationCurve) -> AutomationCurve:
         """Paired difference from another team that was measured on the same splits.
@@ -82,7 +79,7 @@ class AutomationCurve:
         Returns
         -------
         difference : AutomationCurve
-            This one minus the other, split by split: its intervals are those of the difference.
+            This curve minus the other, split by split, with the intervals of the difference.
         """
         if not np.array_equal(self.budgets, other.budgets) or (
             self.deferred.shape != other.deferred.shape
@@ -110,7 +107,7 @@ def automation_curve(
     confidence: float = CONFIDENCE,
     pos_label: Any = None,
 ) -> Any:
-    """Measure how the team fares as humans may take more cases: metrics against the budget.
+    """Measure a team at several budgets: metrics against the share of cases that humans may take.
 
     For each split and budget a clone of the estimator gets ``set_params(budget=...)``, is fitted on
     the training part and answers the test part together with the human (`predict_assisted`).
@@ -118,29 +115,29 @@ def automation_curve(
     Parameters
     ----------
     estimator : estimator with `predict_assisted`, or dict of name to estimator
-        `AssistedSVC`, a baseline, or a pipeline around one. One without a parameter `budget` is
-        fitted once a split, and its curve is flat. Several are measured on the same splits, so that
-        they can be compared pairwise by `AutomationCurve.difference`.
+        `AssistedSVC`, a baseline, or a pipeline around one. An estimator without a parameter `budget`
+        is fitted once per split, and its curve is flat. Several estimators are measured on the same
+        splits, so that they can be compared pairwise by `AutomationCurve.difference`.
     X : array-like of shape (n_samples, n_features)
         Cases.
     y : array-like of shape (n_samples,)
         True labels.
     human_labels : array-like of shape (n_samples,) or (n_samples, n_readers)
-        The humans' answers, used on the test part; and to fit unless one of the next two is given.
+        The humans' answers, used on the test part, and in `fit` unless one of the next two is given.
     human_scores, human_loss : array-like, default=None
-        What `fit` gets instead of `human_labels`; at most one of them.
+        Passed to `fit` instead of `human_labels`; at most one of them.
     budgets : array-like of shape (n_budgets,), default=(0, 0.04, 0.08, 0.12, 0.16, 0.2)
         Fractions, or numbers of training samples if all of them are integers.
     cv : int, splitter, iterable of (train, test) or None, default=None
-        None: 20 random splits with 40% test cases, stratified, or by groups if given. An integer:
-        that many shuffled folds, stratified and by groups if given.
+        None means 20 random splits with 40% test cases, stratified, or by groups if they are given. An
+        integer is the number of shuffled, stratified folds, which keep groups together.
     metrics : str, sequence of str, or dict of name to callable, default=("error", "f1")
-        Names as in `make_team_scorer`, or callables with (y_true, y_pred) and, if wanted, `deferred`
-        and `pos_label`. Values are the metrics' own: no sign is changed.
+        Names as in `make_team_scorer`, or callables with (y_true, y_pred) and, if they need them,
+        `deferred` and `pos_label`. No sign is changed, unlike in a scorer.
     batch : bool, default=True
-        True: the paper's batch rule (`defer_top`). False: one case at a time (`defer`).
+        True: cases are deferred by the paper's batch rule (`defer_top`). False: one at a time (`defer`).
     groups : array-like of shape (n_samples,), default=None
-        Groups, such as patients, that no split may tear apart.
+        Groups, such as patients, that every split keeps together.
     random_state : int, RandomState or None, default=None
         Seed of the splits; estimators have their own.
     n_jobs : int, default=None
@@ -148,8 +145,8 @@ def automation_curve(
     confidence : float, default=0.95
         Level of the intervals.
     pos_label : label or None, default=None
-        The positive class, for metrics such as F1 that depend on it; of numbers None is the larger.
-        Where labels are words it must be given.
+        The positive class, for metrics such as F1 that depend on it. None means the larger of two
+        numbers; labels that are words need it.
 
     Returns
     -------
@@ -158,8 +155,8 @@ def automation_curve(
 
     Notes
     -----
-    The bands are t-intervals over the splits. Splits of one data set share cases, so the bands tell
-    how much the split matters, and are narrower than those of independent data sets would be.
+    The bands are t-intervals over the splits. Splits of one data set share cases, so the bands show
+    how much the split matters, and are narrower than the bands of independent data sets would be.
 
     Examples
     --------
@@ -188,21 +185,21 @@ def automation_curve(
     if not teams:
         raise ValueError("give at least one estimator")
     data = {"human_labels": human_labels, "human_scores": human_scores, "human_loss": human_loss}
-    told_by = check_human(data)
+    given = check_human(data)
     check_confidence(confidence)
     levels = check_budgets(budgets)
     functions = _check_metrics(metrics, pos_label)
     check_consistent_length(X, y, *data.values(), groups)
-    for function in functions.values():  # what is missing is said before anything is fitted
+    for function in functions.values():  # errors come before anything is fitted
         evaluate_team(
             function, y, y, lambda: np.zeros(len(np.asarray(y)), dtype=bool), np.unique(y)
         )
     splits = list(_splitter(cv, y, groups, random_state).split(X, y, groups))
-    all_cases = SplitData(X, y, human_labels, told_by, data[told_by], groups)
+    all_cases = SplitData(X, y, human_labels, given, data[given], groups)
     truths = [_safe_indexing(y, test) for _, test in splits]
     curves = {}
     for name, team in teams.items():
-        # One column where the budget plays no role: the same at every budget.
+        # Without a budget there is one column, the same at every budget.
         own = levels if budget_name(team) else levels[:1]
         parts = refit(team, all_cases, splits, own, batch, n_jobs)
         table = np.array(
@@ -252,12 +249,3 @@ def _splitter(cv: Any, y: ArrayLike, groups: ArrayLike | None, random_state: Any
         kind = StratifiedShuffleSplit if groups is None else GroupShuffleSplit
         return kind(n_splits=DEFAULT_SPLITS, test_size=TEST_SIZE, random_state=random_state)
     return splitter_of(cv, y, groups, random_state)
-
-
-def _interval(values: Floats, confidence: float) -> tuple[Floats, Floats]:
-    """The t-interval for the mean over the rows."""
-    mean, n = values.mean(axis=0), len(values)
-    if n < 2:
-        return np.full_like(mean, np.nan), np.full_like(mean, np.nan)
-    half = stats.t.isf((1 - confidence) / 2, n - 1) * values.std(axis=0, ddof=1) / np.sqrt(n)
-    return mean - half, mean + half

@@ -1,40 +1,49 @@
-r"""Intervals for means over cases, which may come in groups, and for many paired differences at once.
+r"""All confidence intervals of the package: of shares, of means over splits, of means over cases.
 
-Every number of the report is a mean over cases :math:`v_1, \dots, v_n` of something between two ends: an
-error is 0 or 1, a difference of errors lies between -1 and 1, a case that was tested several times has the
-mean of its tests. Two things make the textbook's interval too narrow:
+- `share_interval`: exact interval of Clopper and Pearson for a share of independent cases.
+- `t_interval`: Student's interval for the mean of a few independent numbers, such as one per split.
+- `mean_interval`: interval for a mean over cases, which may come in groups; with `single_critical` if it
+  stands alone, with `joint_critical` if several intervals have to hold together.
 
-- Few errors. If a human erred on none of 50 cases, the spread of the 50 is 0, and the truth may be 5%.
-  One imagined case is added at either end. For differences that is the adjusted interval of Bonett and
-  Price (2012) for paired proportions, for shares Laplace's.
-- Groups. The cases of a patient are alike. The variance is that of the groups' sums; what it exceeds the
-  variance of independent cases by (the design effect) divides the number of cases that imagined ones
-  are added to.
+The last kind is the one of the assistance report. Each of its numbers is a mean over cases
+:math:`v_1, \dots, v_n` of something between two ends: an error is 0 or 1, a difference of errors lies
+between -1 and 1, a case that was tested several times has the mean of its tests. Two things make the
+textbook's interval too narrow:
 
-A machine brings a third: its errors on the cases depend on the training cases too, which all folds share,
-and no estimate of that part is without bias (Bengio and Grandvalet, 2004). `widening` is the correction of
+- Few errors. If a human made no error on 50 cases, the spread of the 50 is 0, although the true error may
+  be 5%. One imagined case is added at either end. For differences this is the adjusted interval of Bonett
+  and Price (2012) for paired proportions, for shares it is Laplace's.
+- Groups. The cases of a patient are alike. The variance is that of the groups' sums. The factor by which
+  it exceeds the variance of independent cases (the design effect) divides the number of cases to which
+  the imagined ones are added.
+
+A machine adds a third: its errors also depend on the training cases, which all folds share, and no
+estimate of that part is without bias (Bengio and Grandvalet, 2004). `widening` is the correction of
 Nadeau and Bengio (2003), a variance of :math:`\sigma^2 / n + \sigma^2 / n_{train}`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 Floats = NDArray[np.float64]
 Index = NDArray[np.intp]
 Ends = tuple[float, float]
 
-# For the critical value of several intervals at once. The same draws each time: the value is an
-# integral, and its error of 0.01 or so must not differ between two calls.
+# The level of an interval unless another one is asked for.
+CONFIDENCE = 0.95
+# Draws for the critical value of several intervals at once. They are the same in every call: the value is
+# an integral, and its error of about 0.01 must not differ between two calls.
 DRAWS = 20_000
 SEED = 0
-# Numbers to hold at a time while drawing.
+# Most numbers held in memory at a time while drawing.
 BLOCK = 2_000_000
-# Directions of the correlation that are there by rounding only.
+# Eigenvalues of a correlation matrix below this are rounding errors.
 ROUNDING = 1e-12
 
 
@@ -47,70 +56,104 @@ class Interval:
     high: float
 
     def columns(self, name: str) -> dict[str, float]:
-        """As three columns of a table."""
+        """The three numbers as columns of a table."""
         return {name: self.mean, f"{name}_low": self.low, f"{name}_high": self.high}
 
 
 NOTHING = Interval(float("nan"), float("nan"), float("nan"))
 
 
-def share_interval(count: int, n: int, confidence: float = 0.95) -> Ends:
-    """The exact interval of Clopper and Pearson for a share of independent cases.
+def share_interval(count: int, n: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """Exact interval for the share behind `count` of `n` independent cases (Clopper and Pearson).
 
     Parameters
     ----------
-    count, n : int
-        The share is `count` of `n`.
+    count : int
+        How many of the cases count, such as the wrong answers.
+    n : int
+        Number of cases, at least 1.
     confidence : float, default=0.95
         Level of the interval.
 
     Returns
     -------
     lower, upper : float
-        Its ends.
+        The ends of the interval.
 
     Examples
     --------
     >>> from deferlearn.evaluation.intervals import share_interval
-    >>> [round(end, 3) for end in share_interval(1, 10)]
-    [0.003, 0.445]
+    >>> [round(end, 3) for end in share_interval(0, 50)]
+    [0.0, 0.071]
     """
-    found = stats.binomtest(count, n).proportion_ci(confidence, method="exact")
-    return float(found.low), float(found.high)
+    lower, upper = stats.binomtest(count, n).proportion_ci(confidence, method="exact")
+    return float(lower), float(upper)
+
+
+def t_interval(values: ArrayLike, confidence: float = CONFIDENCE) -> tuple[Any, Any, Any]:
+    """Mean over the first axis, and the ends of its interval by Student's t.
+
+    Parameters
+    ----------
+    values : array-like of shape (n,) or (n, m)
+        One row per independent run, such as a split or draw.
+    confidence : float, default=0.95
+        Level of the interval.
+
+    Returns
+    -------
+    mean, lower, upper : float or ndarray of shape (m,)
+        The ends are NaN if there are fewer than two runs, the mean is NaN if there are none.
+
+    Examples
+    --------
+    >>> from deferlearn.evaluation.intervals import t_interval
+    >>> [round(float(x), 3) for x in t_interval([1.0, 2.0, 3.0])]
+    [2.0, -0.484, 4.484]
+    """
+    numbers = np.asarray(values, dtype=np.float64)
+    n, unknown = len(numbers), np.full(numbers.shape[1:], np.nan)[()]
+    if n < 2:
+        return (numbers[0] if n else unknown), unknown, unknown
+    mean = numbers.mean(axis=0)
+    half = t_quantile(confidence, n - 1) * numbers.std(axis=0, ddof=1) / np.sqrt(n)
+    return mean, mean - half, mean + half
+
+
+def t_quantile(confidence: float, freedom: int) -> float:
+    """Standard errors to either side of the mean, by the degrees of freedom; infinite without any."""
+    return float(stats.t.isf((1 - confidence) / 2, freedom)) if freedom > 0 else float("inf")
 
 
 def single_critical(group: Index, confidence: float) -> float:
     """Standard errors to either side that one interval needs: Student's t, by the number of groups."""
-    n_groups = len(np.unique(group))
-    if n_groups < 2:
-        return float("inf")
-    return float(stats.t.isf((1 - confidence) / 2, n_groups - 1))
+    return t_quantile(confidence, len(np.unique(group)) - 1)
 
 
 def joint_critical(values: Floats, group: Index, confidence: float) -> float:
-    """The same for the means of several rows, so that all intervals hold together.
+    """Standard errors that the means of several rows need so that all intervals hold together.
 
-    It is the quantile of the largest of correlated t variables in absolute value, which is less than
-    Bonferroni's: neighbouring budgets defer much the same cases.
+    This is the quantile of the largest of correlated t variables in absolute value. It is smaller than
+    Bonferroni's, because neighbouring budgets defer much the same cases.
     """
     n_groups = len(np.unique(group))
     if len(values) == 1 or n_groups < 2:
         return single_critical(group, confidence)
     sums = _sums(values - values.mean(axis=1, keepdims=True), group)
     size = np.sqrt((sums**2).sum(axis=1))
-    # A row without any spread says nothing of the others: independent of them.
+    # A row without any spread says nothing about the others: it counts as independent of them.
     unit = np.divide(sums, size[:, None], out=np.zeros_like(sums), where=size[:, None] > 0)
     correlation = unit @ unit.T
     np.fill_diagonal(correlation, 1.0)
     largest = _largest(correlation, n_groups - 1)
-    # Never below what a single one needs, which the draws may miss by a little.
+    # Never below what a single interval needs, which the draws may miss by a little.
     return max(float(np.quantile(largest, confidence)), single_critical(group, confidence))
 
 
 def _largest(correlation: Floats, freedom: int) -> Floats:
     """Draws of the largest of correlated t variables in absolute value."""
     weights, axes = np.linalg.eigh(correlation)
-    used = weights > ROUNDING  # all pairs of a few budgets have few directions
+    used = weights > ROUNDING  # differences of all pairs of a few budgets span few directions
     root = axes[:, used] * np.sqrt(weights[used])
     rng = np.random.default_rng(SEED)
     normal = rng.standard_normal((DRAWS, root.shape[1]))
@@ -127,20 +170,21 @@ def mean_interval(
     Parameters
     ----------
     values : ndarray of shape (n,)
-        One number a case.
+        One number per case.
     group : ndarray of int of shape (n,)
         Cases with the same number belong together.
     ends : (float, float)
-        Between which the values of a case can lie.
+        The smallest and the largest value that a case can have.
     critical : float
-        Standard errors to either side.
+        Standard errors to either side, from `single_critical` or `joint_critical`.
     widening : float, default=1
         Factor of the variance.
 
     Returns
     -------
     interval : Interval
-        NaN throughout without a case; as wide as the ends with a single group.
+        All three numbers are NaN if there is no case. With a single group the interval reaches from one
+        end to the other.
     """
     n = len(values)
     if n == 0:
@@ -150,7 +194,7 @@ def mean_interval(
     if not np.isfinite(critical):
         return Interval(mean, low, high)
     effective = n / _design_effect(values, group)
-    # Moments of the cases and the two imagined ones together.
+    # Moments of the cases together with the two imagined ones.
     whole = effective + 2.0
     centre = (effective * mean + low + high) / whole
     square = (effective * float(np.mean(values**2)) + low**2 + high**2) / whole
@@ -160,17 +204,17 @@ def mean_interval(
 
 
 def _design_effect(values: Floats, group: Index) -> float:
-    """How many grouped cases tell as much as one independent case; at least 1."""
+    """How many grouped cases tell as much as one independent case, at least 1."""
     away = values - values.mean()
     alone = float((away**2).sum())
     if alone <= 0.0:
-        # Cases that are all the same say nothing about how alike those of a group are: take them as one.
+        # Where all values are equal, they do not tell how alike a group is: a group counts as one case.
         return len(values) / len(np.unique(group))
     together = float((_sums(away[None, :], group) ** 2).sum())
     return max(1.0, together / alone)
 
 
 def _sums(values: Floats, group: Index) -> Floats:
-    """Sums over each group, a row for each row of values."""
+    """Sums over each group, one row per row of values."""
     codes = np.unique(group, return_inverse=True)[1]
     return np.array([np.bincount(codes, weights=row) for row in values])

@@ -1,11 +1,11 @@
-"""The paper's results from one command: jobs that are kept, tables with intervals, figures.
+"""The paper's results from one command: stored jobs, tables with intervals, figures.
 
-- `Config`: everything that decides the numbers, validated; `load_config` reads it from TOML.
+- `Config`: all settings that decide the numbers, validated; `load_config` reads it from TOML.
 - `reproduce`: one experiment ("fig1" to "fig6", "runtime", "bounds") into a folder.
 - `write_page`: each claim of the paper with our numbers, from the rows in that folder.
-- `run_jobs`: the runner behind it, which goes on where a killed run stopped.
+- `run_jobs`: the runner behind it, which continues where a killed run stopped.
 
-It needs pandas, pyarrow and pydantic: ``pip install 'deferlearn[experiments]'``.
+It needs pandas, pyarrow, pydantic, jinja2 and matplotlib: ``pip install 'deferlearn[experiments]'``.
 """
 
 from deferlearn.experiments.config import Config, load_config

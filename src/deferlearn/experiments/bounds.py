@@ -1,7 +1,8 @@
-"""bounds: what the theorems promise about the submodularity ratio on every data set."""
+"""bounds: what the theorems say about the submodularity ratio on every data set."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from deferlearn.bounds import submodularity_bound
 from deferlearn.experiments import style
 from deferlearn.experiments.config import Config
 from deferlearn.experiments.data import SYNTHETIC, SYNTHETIC_ALPHA, retina, split_of
-from deferlearn.experiments.experiment import Experiment, Tables
+from deferlearn.experiments.experiment import Tables, jobs_of
 from deferlearn.experiments.jobs import Job, Row
 from deferlearn.experiments.stats import summary
 from deferlearn.objective import SVMObjective
@@ -21,34 +22,27 @@ from deferlearn.teams.parameters import count_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+TITLE = "lower bounds on the submodularity ratio, with their conditions"
+COST = 0.15
 BUDGET = 0.2
-# What is drawn where no positive bound holds.
+# Drawn in place of a bound that is not positive.
 NOTHING = 1e-24
 
 
 def jobs(config: Config) -> list[Job]:
-    """A job a data set and split, with and without offset."""
-    return [
-        Job(
-            "bounds",
-            {
-                "dataset": dataset,
-                "fit_intercept": fit_intercept,
-                "n_samples": config.n_samples if dataset in SYNTHETIC else None,
-                "seed": seed,
-                "protocol": config.protocol,
-                "budget": BUDGET,
-            },
-        )
-        for dataset in (*SYNTHETIC, *config.datasets)
-        for fit_intercept in (True, False)
-        for seed in config.seeds
-    ]
+    """One job per data set and split, with and without offset."""
+
+    def of(names: Sequence[str], n_samples: int | None) -> list[Job]:
+        axes = {"dataset": names, "fit_intercept": (True, False), "seed": config.seeds}
+        common = {"protocol": config.protocol, "budget": BUDGET, "n_samples": n_samples}
+        return jobs_of("bounds", axes, **common)
+
+    return of(SYNTHETIC, config.n_samples) + of(config.datasets, None)
 
 
 def work(p: dict[str, Any]) -> list[Row]:
     """The paper's bound, and the best of the stronger ones, with their conditions."""
-    # The human's errors are no part of a bound; any spread will do.
+    # A bound does not depend on the human's errors, so any spread will do.
     split = split_of({**p, "spread": 0.0})
     alpha = SYNTHETIC_ALPHA if p["dataset"] in SYNTHETIC else float(retina(p["dataset"]).alpha)
     objective = SVMObjective(
@@ -93,58 +87,38 @@ def tables(rows: pd.DataFrame) -> Tables:
 
 
 def draw(rows: pd.DataFrame, config: Config) -> Figure:
-    """Every split's bounds on a logarithmic scale; what is on the left edge is no bound at all."""
-    from matplotlib.lines import Line2D
-
-    look = {"paper": ("#E69F00", "v"), "stronger": ("#56B4E9", "P")}
+    """The bounds of every split on a logarithmic scale; what is on the left edge is no bound at all."""
+    looks: dict[str, tuple[str, dict[str, Any]]] = {
+        "paper": ("the paper's theorem", {"color": "#E69F00", "marker": "v"}),
+        "stronger": ("stronger bounds", {"color": "#56B4E9", "marker": "P"}),
+    }
     names = [(d, i) for d in (*SYNTHETIC, *config.datasets) for i in (True, False)]
     figure, axes = style.figure_of(5.2)
     ax = axes[0][0]
     for place, (dataset, offset) in enumerate(names):
         mine = rows[(rows["dataset"] == dataset) & (rows["fit_intercept"] == offset)]
-        for shift, (which, (colour, marker)) in zip((0.15, -0.15), look.items(), strict=True):
+        for shift, (which, (_, look)) in zip((0.15, -0.15), looks.items(), strict=True):
+            look |= {"linestyle": "", "markersize": 7}
             x = np.maximum(mine[which].to_numpy(dtype=float), NOTHING)
-            y = np.full(len(x), -place + shift)
-            ax.plot(x, y, marker=marker, color=colour, linestyle="", markersize=7, alpha=0.7)
+            ax.plot(x, np.full(len(x), -place + shift), alpha=0.7, **look)
     ax.set_xscale("log")
     ax.axvline(1.0, color="0.6", linestyle=":")
     ax.axvline(NOTHING * 100, color="0.85")
-    ax.set_yticks(
-        [-k for k in range(len(names))],
-        [
-            f"{style.DATASETS[d].replace('synthetic, ', '')}, {'' if i else 'no '}offset"
-            for d, i in names
-        ],
-    )
-    ticks = [NOTHING, 1e-18, 1e-12, 1e-6, 1.0]
-    ax.set_xticks(ticks, ["none", "1e-18", "1e-12", "1e-6", "1"])
+    labels = [
+        f"{style.DATASETS[d].removeprefix('synthetic, ')}, {'' if i else 'no '}offset"
+        for d, i in names
+    ]
+    ax.set_yticks([-k for k in range(len(names))], labels)
+    ax.set_xticks([NOTHING, 1e-18, 1e-12, 1e-6, 1.0], ["none", "1e-18", "1e-12", "1e-6", "1"])
     ax.minorticks_off()
     ax.set(xlabel="lower bound on the submodularity ratio", xlim=(NOTHING / 30, 30.0))
-    handles = [
-        Line2D([], [], color=colour, marker=marker, linestyle="", markersize=7, label=name)
-        for name, (colour, marker) in zip(
-            ("the paper's theorem", "stronger bounds"), look.values(), strict=True
-        )
-    ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=2)
+    style.legend(figure, looks.values())
     return figure
 
 
 def caption(config: Config) -> str:
-    """With which budget and lambda."""
+    """The budget and lambda."""
     return (
-        f"For n/|V| = {BUDGET:g}, at the paper's lambda; a marker a split. Of the stronger bounds the "
-        "largest that can be proved."
+        f"For n/|V| = {BUDGET:g}, at the paper's lambda, with one marker per split. Of the stronger bounds "
+        "the largest that can be proved is shown."
     )
-
-
-EXPERIMENT = Experiment(
-    "bounds",
-    "lower bounds on the submodularity ratio, with their conditions",
-    jobs,
-    work,
-    tables,
-    draw,
-    caption,
-    cost=0.15,
-)

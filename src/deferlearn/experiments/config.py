@@ -21,7 +21,7 @@ from deferlearn.selection.sweep import SMALLEST_STEP
 
 
 def _python_int(value: Any) -> Any:
-    """Numpy's integers are as good as Python's."""
+    """Integers of numpy as those of Python."""
     return value if type(value) is bool or not isinstance(value, Integral) else int(value)
 
 
@@ -33,12 +33,12 @@ Real = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Share = Annotated[Real, Field(ge=0.0, lt=1.0)]
 Weight = Annotated[Real, Field(ge=0.0, le=1.0)]
 Positive = Annotated[Real, Field(gt=0.0)]
-# As many levels of human error as a figure can tell apart.
+# At most as many levels of human error as a figure can distinguish.
 Levels = Annotated[tuple[Weight, ...], Field(min_length=1, max_length=6)]
 
-# Below this the t-intervals tell too little to be shown as results.
+# With fewer splits, the t-intervals are too wide to be shown as results.
 FEWEST_SPLITS = 20
-# The ratio that the authors' program works with instead of a sweep.
+# The ratio that the authors' program uses instead of a sweep.
 PUBLISHED_RATIO = 0.01
 PUBLISHED_EPSILON = 0.001
 
@@ -70,29 +70,29 @@ class Config(BaseModel):
     protocol : {"repeated", "published"}, default="repeated"
         "published": one split, the first 40% of the rows for the test, with the human draws that are
         stored in the authors' files, the paper's lambda, and their program's submodularity ratio.
-        "repeated": random stratified splits and fresh draws, lambda by cross-validation.
+        "repeated": random stratified splits and new draws, lambda by cross-validation.
     splits : int, default=20
-        How many splits or draws; 1 for "published".
+        Number of splits or draws; 1 for "published".
     seed : int, default=0
-        Of the first draw; the others have the numbers that follow.
+        Seed of the first split or draw; the others have the numbers that follow.
     submodularity_ratio : "sweep" or float in (0, 1], default="sweep"
-        The paper's gamma, or its meta-algorithm.
+        The paper's gamma, or its meta-algorithm, which searches for it.
     delta, epsilon : float in (0, 1), default=0.1 and 0.01
-        Step of the sweep, at least 0.001; the stochastic algorithm's share of luck.
+        Step of the sweep, at least 0.001; accuracy parameter of the stochastic algorithm.
     n_samples : int, default=400
         Size of the synthetic data.
     budgets, size_budgets, retina_budgets : tuple of float
-        Shares n/|V| of fig3, of fig4, and of the medical data.
+        Shares n/|V| of fig3, of fig4, and of the experiments on medical data.
     datasets : tuple of {"messidor", "stare", "aptos"}
-        Which medical data.
+        The medical data sets.
     spreads : tuple of up to six floats
         Human errors of fig4.
     human_weights : tuple of up to six floats
-        Levels of human error of fig6: weight of the uniform distribution in each doctor's answers.
+        Levels of human error of fig6, each the weight of the uniform distribution in a doctor's answers.
     alphas : tuple of float
-        Among which lambda is chosen on medical data, under "repeated".
+        Candidates for lambda on medical data, under "repeated".
     folds : int, default=5
-        Of that cross-validation.
+        Number of folds of that cross-validation.
 
     Examples
     --------
@@ -154,7 +154,7 @@ class Config(BaseModel):
         protocol : {"repeated", "published"}, default="repeated"
             See the class.
         quick : bool, default=False
-            Three splits and a coarse sweep: to see that everything runs, not for results.
+            Three splits and a coarse sweep, to see that everything runs; not for results.
         **changes
             Any of the class's parameters.
 
@@ -165,14 +165,14 @@ class Config(BaseModel):
         Raises
         ------
         ValueError
-            In one line, of each problem: which setting, which value, what is allowed.
+            In one line, for each problem: which setting, which value, what is allowed.
         """
         return cls.from_settings({"protocol": protocol, **changes}, quick)
 
     @classmethod
     def from_settings(cls, settings: dict[str, Any], quick: bool = False) -> Self:
-        """As `preset`, from a dict, such as a file holds it."""
-        # By its text: a file can hold a list here, which is no key of a dict.
+        """The same from a dict, such as the content of a file."""
+        # As text: a file can hold a list here, which cannot be the key of a dict.
         base = PRESETS.get((str(settings.get("protocol", "repeated")), quick), {})
         try:
             return cls(**{**base, **settings})
@@ -188,18 +188,18 @@ class Config(BaseModel):
 def load_config(
     path: str | os.PathLike[str], protocol: str | None = None, quick: bool = False, **changes: Any
 ) -> Config:
-    r"""Settings from a TOML file; what it leaves out is as in the protocol's preset.
+    r"""Settings from a TOML file; those that it leaves out are as in the protocol's preset.
 
     Parameters
     ----------
     path : path-like
         A file of lines such as ``splits = 50``, with the names of `Config`.
     protocol : str, default=None
-        Goes before the file's.
+        Protocol to use instead of the one in the file.
     quick : bool, default=False
         As in `Config.preset`.
     **changes
-        Go before what is in the file.
+        Settings to use instead of those in the file.
 
     Returns
     -------
@@ -230,7 +230,7 @@ def load_config(
         raise ValueError(f"{path}: {error}") from None
 
 
-# How pydantic says it, and how somebody who writes a TOML file would.
+# Words of pydantic, and those for the author of a TOML file.
 WORDS = {
     "Value error, ": "",
     "Input should be": "must be",
@@ -251,12 +251,12 @@ def _in_words(error: ValidationError) -> str:
             text = text.replace(theirs, ours)
         if problem["type"] == "extra_forbidden":
             text = f"no such setting; there are {', '.join(Config.model_fields)}"
-        # A list whose entries are refused is said to be too short besides.
+        # If entries of a list are refused, pydantic also calls the list too short.
         if problem["type"] == "too_short" and len(problem["input"]):
             continue
         start = f"{name}{place} = {problem['input']!r}: " if name else ""
         said.setdefault(start, []).append(text)
-    # Several texts about one value are those of its alternatives, "sweep" and a number.
+    # Several texts about one value belong to its alternatives, "sweep" and a number.
     return "; ".join(
         start + texts[0] + "".join(f" or {text.removeprefix('must be ')}" for text in texts[1:])
         for start, texts in said.items()

@@ -1,4 +1,4 @@
-"""Training and test part of one split or draw, and what its human thinks and says."""
+"""Training and test part of one split or draw, with the human's losses and answers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LINEAR_KERNEL: dict[str, Any] = {"kernel": "linear"}
 SYNTHETIC_ALPHA = 1.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Split:
     """One split, ready to be fitted and judged.
 
@@ -47,9 +47,9 @@ class Split:
     loss : ndarray of shape (n_train,)
         The human loss c(x, y) of the training samples.
     scores : ndarray of shape (n_train,) or (n_train, n_readers)
-        What humans answered in training, for baselines that learn their errors.
+        The humans' scores of the training samples, for baselines that learn their errors.
     answers : ndarray of shape (n_test,)
-        What the human says when asked about a test case, -1 or +1.
+        The human's answers to the test cases, -1 or +1.
     kernel : dict
         Kernel of the machine.
     """
@@ -65,7 +65,7 @@ class Split:
 
 
 def split_of(parameters: dict[str, Any]) -> Split:
-    """The split that a job's parameters describe.
+    """The split for the parameters of a job.
 
     Parameters
     ----------
@@ -101,20 +101,20 @@ def synthetic_split(
 ) -> Split:
     """A draw of the paper's synthetic data and of its uniform human.
 
-    The same seed gives the same samples and the same luck of the human at every spread.
+    The same seed gives the same samples and the same random numbers of the human at every spread.
 
     Parameters
     ----------
     kind : {"linear", "quadratic"}
-        Which data, with the kernel that goes with them.
+        Which data; they come with their kernel.
     n_samples : int
         Training and test samples together.
     spread : float
         The human's probability of error.
     seed : int
-        Of the draw.
+        Seed of the draw.
     published : bool, default=False
-        Whether the first rows are the test part; otherwise a random stratified split.
+        Whether the first rows are the test part; otherwise the split is random and stratified.
 
     Returns
     -------
@@ -129,18 +129,18 @@ def synthetic_split(
     """
     make = {"linear": datasets.make_linear, "quadratic": datasets.make_quadratic}[kind]
     kernel = LINEAR_KERNEL if kind == "linear" else QUADRATIC_KERNEL
-    X, y = make(n_samples, random_state=_stream(seed, 0))
-    scores = UniformHuman(spread).scores(y, random_state=_stream(seed, 1))
-    train, test = _first_rows(n_samples) if published else _random_rows(y, seed)
+    X, y = make(n_samples, random_state=stream(seed, 0))
+    scores = UniformHuman(spread).scores(y, random_state=stream(seed, 1))
+    train, test = _first_rows(n_samples) if published else random_rows(y, seed)
     return Split(
-        X[train],
-        y[train],
-        X[test],
-        y[test],
-        loss_from_scores(scores, y)[train],
-        scores[train],
-        labels_from_scores(scores)[test],
-        kernel,
+        X_train=X[train],
+        y_train=y[train],
+        X_test=X[test],
+        y_test=y[test],
+        loss=loss_from_scores(scores, y)[train],
+        scores=scores[train],
+        answers=labels_from_scores(scores)[test],
+        kernel=kernel,
     )
 
 
@@ -154,12 +154,12 @@ def retina_split(
     name : {"messidor", "stare", "aptos"}
         Which data.
     seed : int
-        Of the split and of the doctors.
+        Seed of the split and of the doctors.
     published : bool, default=False
         Whether to take the published split and the stored doctors; otherwise a random stratified
-        split and fresh doctors with the parameters of the paper's appendix.
+        split and new doctors with the parameters of the paper's appendix.
     uniform_weight : float, default=0
-        How much the doctors guess; stored doctors do not, so that other weights get fresh ones.
+        How often the doctors guess; stored doctors never do, so other weights need new doctors.
 
     Returns
     -------
@@ -167,35 +167,36 @@ def retina_split(
     """
     data = retina(name)
     y = data.target
-    train, test = datasets.published_split(data) if published else _random_rows(y, seed)
+    train, test = datasets.published_split(data) if published else random_rows(y, seed)
     if published and uniform_weight == 0.0:
         loss, scores, answers = data.human_loss, data.human_labels, data.human_labels
     else:
         doctors = getattr(DirichletHuman, name)(uniform_weight=uniform_weight)
-        drawn = doctors.draw(data.grades, random_state=_stream(seed, 1))
+        drawn = doctors.draw(data.grades, random_state=stream(seed, 1))
         loss, scores = drawn.expected_losses[:, 0], drawn.scores
         answers = labels_from_scores(scores[:, 0])
     return Split(
-        data.data[train],
-        y[train],
-        data.data[test],
-        y[test],
-        loss[train],
-        np.asarray(scores[train], dtype=np.float64),
-        np.asarray(answers[test], dtype=np.int64),
-        LINEAR_KERNEL,
+        X_train=data.data[train],
+        y_train=y[train],
+        X_test=data.data[test],
+        y_test=y[test],
+        loss=loss[train],
+        scores=np.asarray(scores[train], dtype=np.float64),
+        answers=np.asarray(answers[test], dtype=np.int64),
+        kernel=LINEAR_KERNEL,
     )
 
 
 @cache
 def retina(name: str) -> Bunch:
-    """One of the medical data sets, read once a process."""
+    """One of the medical data sets, read once per process."""
     return getattr(datasets, f"fetch_{name}")()
 
 
-def _random_rows(y: Labels, seed: int) -> tuple[Any, Any]:
+def random_rows(y: Labels, seed: int) -> tuple[Any, Any]:
+    """Rows of the training and the test part of a random stratified split."""
     rows = train_test_split(
-        np.arange(len(y)), test_size=TEST_SHARE, stratify=y, random_state=_stream(seed, 2)
+        np.arange(len(y)), test_size=TEST_SHARE, stratify=y, random_state=stream(seed, 2)
     )
     return np.sort(rows[0]), np.sort(rows[1])
 
@@ -205,7 +206,7 @@ def _first_rows(n: int) -> tuple[Any, Any]:
     return np.arange(n_test, n), np.arange(n_test)
 
 
-def _stream(seed: int, purpose: int) -> np.random.RandomState:
+def stream(seed: int, purpose: int) -> np.random.RandomState:
     """Independent random numbers for each purpose of a seed."""
     sequence = np.random.SeedSequence([seed, purpose])
     return np.random.RandomState(np.random.MT19937(sequence))

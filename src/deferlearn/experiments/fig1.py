@@ -1,4 +1,4 @@
-"""fig1: convex hulls of two classes that overlap, and reduced hulls that come apart."""
+"""fig1: convex hulls of two overlapping classes, and reduced hulls that do not overlap."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from deferlearn.bounds import reduced_hull_distance, separating_hulls
 from deferlearn.experiments import style
 from deferlearn.experiments.config import Config
-from deferlearn.experiments.experiment import Experiment, Tables
+from deferlearn.experiments.experiment import Tables, jobs_of
 from deferlearn.experiments.jobs import Job, Row
 from deferlearn.experiments.stats import summary
 from deferlearn.objective import SVMObjective
@@ -21,9 +21,11 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-# Two clouds that overlap a little, small enough that single samples are seen.
+TITLE = "hulls and reduced hulls of classes that overlap"
+COST = 0.15
+# Two clouds that overlap a little, small enough that single samples can be seen.
 N_EACH, DISTANCE = 20, 2.4
-# Picked by eye: a draw whose hulls overlap and whose reduced hulls leave a gap that can be seen.
+# Chosen by eye: a draw whose hulls overlap and whose reduced hulls leave a visible gap.
 SHOWN_SEED = 31
 DIRECTIONS = 720
 
@@ -37,9 +39,9 @@ def samples(seed: int) -> tuple[Floats, NDArray[np.int64]]:
 
 
 def hull(X: Floats, s: int) -> Floats:
-    """Corners of the reduced convex hull of weights at most 1/s.
+    """Corners of the reduced convex hull, whose weights are at most 1/s.
 
-    In any direction the farthest point of it is the mean of the s farthest samples.
+    In any direction its farthest point is the mean of the s farthest samples.
 
     Examples
     --------
@@ -57,9 +59,9 @@ def hull(X: Floats, s: int) -> Floats:
 
 
 def jobs(config: Config) -> list[Job]:
-    """The set that is shown, and as many draws as there are splits."""
+    """One job per draw; the published protocol has the draw that is shown."""
     seeds = [SHOWN_SEED] if config.protocol == "published" else list(config.seeds)
-    return [Job("fig1", {"seed": seed, "n_each": N_EACH, "distance": DISTANCE}) for seed in seeds]
+    return jobs_of("fig1", {"seed": seeds}, n_each=N_EACH, distance=DISTANCE)
 
 
 def work(p: dict[str, Any]) -> list[Row]:
@@ -84,8 +86,7 @@ def tables(rows: pd.DataFrame) -> Tables:
 
 
 def draw(rows: pd.DataFrame, config: Config) -> Figure:
-    """(a) the hulls; (b) reduced hulls for three s at most, the last being the first that do not meet."""
-    from matplotlib.lines import Line2D
+    """(a) the hulls; (b) reduced hulls for at most three s, the last being the first that do not meet."""
     from matplotlib.patches import Polygon
 
     from deferlearn.plot.plane import CLASS_STYLE
@@ -95,48 +96,33 @@ def draw(rows: pd.DataFrame, config: Config) -> Figure:
     figure, axes = style.figure_of(3.9, 1, 2, sharex=True, sharey=True)
     steps = sorted({2, max(2, int(first.s) // 2), int(first.s)})
     for ax, sizes in zip(axes.flat, ([1], steps), strict=True):
-        for label, (colour, marker) in CLASS_STYLE.items():
+        for label, (colour, _) in CLASS_STYLE.items():
             part = X[y == label]
-            ax.scatter(
-                part[:, 0], part[:, 1], s=22, marker=marker, facecolors="none",
-                edgecolors=colour, zorder=3,
-            )  # fmt: skip
+            style.scatter_class(ax, part, label, s=22, zorder=3)
+            faces: list[Any] = [
+                {"facecolor": colour, "alpha": 0.16, "edgecolor": "none"},
+                {"fill": False, "edgecolor": colour, "lw": 1.4},
+            ]
             for s in sizes:
-                ax.add_patch(
-                    Polygon(
-                        hull(part, s), closed=True, facecolor=colour, alpha=0.16, edgecolor="none"
-                    )
-                )
-                ax.add_patch(
-                    Polygon(hull(part, s), closed=True, fill=False, edgecolor=colour, lw=1.4)
-                )
+                for face in faces:
+                    ax.add_patch(Polygon(hull(part, s), closed=True, **face))
         ax.set(xticks=[], yticks=[], aspect="equal")
     axes[0][0].set_title("(a) convex hulls")
     axes[0][1].set_title("(b) reduced, s = " + ", ".join(str(s) for s in steps))
     nearest = [first.weights[y == label] @ X[y == label] for label in (-1, 1)]
-    axes[0][1].plot(*np.array(nearest).T, color="0.1", linewidth=2.2, zorder=5)
-    handles = [
-        Line2D([], [], color=c, marker=m, markerfacecolor="none", label=f"class {k:+d}")
-        for k, (c, m) in sorted(CLASS_STYLE.items())
+    gap: Any = {"color": "0.1", "linewidth": 2.2}
+    axes[0][1].plot(*np.array(nearest).T, zorder=5, **gap)
+    entries = [
+        (f"class {label:+d}", {"color": colour, "marker": marker, "markerfacecolor": "none"})
+        for label, (colour, marker) in sorted(CLASS_STYLE.items())
     ]
-    name = f"Δ* = {first.distance:.2f} at s* = {int(first.s)}"
-    handles.append(Line2D([], [], color="0.1", linewidth=2.2, label=name))
-    figure.legend(handles=handles, loc="outside lower center", ncols=3, columnspacing=1.2)
+    entries.append((f"Δ* = {first.distance:.2f} at s* = {int(first.s)}", gap))
+    style.legend(figure, entries, 3, columnspacing=1.2)
     return figure
 
 
 def caption(config: Config) -> str:
     """Which draw is shown."""
-    return f"Shown is a draw picked by eye (seed {SHOWN_SEED}); the table is about all draws."
-
-
-EXPERIMENT = Experiment(
-    "fig1",
-    "hulls and reduced hulls of classes that overlap",
-    jobs,
-    work,
-    tables,
-    draw,
-    caption,
-    cost=0.15,
-)
+    return (
+        f"The figure shows a draw chosen by eye (seed {SHOWN_SEED}); the table is about all draws."
+    )

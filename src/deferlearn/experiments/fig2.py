@@ -1,4 +1,4 @@
-"""fig2: whom the algorithms defer in the plane, and the two counts that the paper's text claims."""
+"""fig2: the samples that the algorithms defer in the plane, and the counts that the paper claims."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pandas as pd
 from deferlearn.experiments import style
 from deferlearn.experiments.config import Config
 from deferlearn.experiments.data import SYNTHETIC, SYNTHETIC_ALPHA, Split, split_of
-from deferlearn.experiments.experiment import Experiment, Tables, selection_parameters
+from deferlearn.experiments.experiment import Tables, jobs_of, selection_parameters
 from deferlearn.experiments.jobs import Job, Row
 from deferlearn.experiments.selecting import ALGORITHMS, Selecting, machine_without, selections
 from deferlearn.experiments.stats import paired, summary
@@ -20,36 +20,31 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+TITLE = "deferred and kept samples in the plane, with counts"
+COST = 0.75
 SPREAD = 0.2
 BUDGETS = (0.12, 0.3)
-# A sample on the margin counts as inside, as in the paper, whatever the rounding of its last digits.
+# A sample on the margin counts as inside, as in the paper, up to rounding errors.
 ON_MARGIN = 1e-6
 GRID, LINE = 160, 1.6
 COUNTS = ("deferred_wrong", "kept_wrong", "kept_inside", "inside_before")
 
 
 def jobs(config: Config) -> list[Job]:
-    """A job a data set and draw; the budgets are the paper's two."""
-    return [
-        Job(
-            "fig2",
-            {
-                "dataset": kind,
-                "n_samples": config.n_samples,
-                "spread": SPREAD,
-                "seed": seed,
-                "budgets": list(BUDGETS),
-                "on_margin": ON_MARGIN,
-                **selection_parameters(config),
-            },
-        )
-        for kind in SYNTHETIC
-        for seed in config.seeds
-    ]
+    """One job per data set and draw; the budgets are the two of the paper."""
+    return jobs_of(
+        "fig2",
+        {"dataset": SYNTHETIC, "seed": config.seeds},
+        n_samples=config.n_samples,
+        spread=SPREAD,
+        budgets=list(BUDGETS),
+        on_margin=ON_MARGIN,
+        **selection_parameters(config),
+    )
 
 
 def work(p: dict[str, Any]) -> list[Row]:
-    """Who of the deferred and of the kept samples the machine gets wrong or has inside its margin."""
+    """How many deferred and kept samples the machine gets wrong or has inside its margin."""
     split, edge = split_of(p), 1.0 + p["on_margin"]
     before, _ = machine_without(split, SYNTHETIC_ALPHA, [])
     inside_before = np.abs(before.decision_function(split.X_train)) <= edge
@@ -79,11 +74,11 @@ def work(p: dict[str, Any]) -> list[Row]:
 
 
 def tables(rows: pd.DataFrame) -> Tables:
-    """Mean counts; shares of wrong samples among deferred and kept; and the fall with n.
+    """Mean counts, shares of wrong samples among deferred and kept, and the fall of counts with n.
 
-    The fall is that of draws in which the machine has a boundary at both budgets. A machine without
-    one answers alike everywhere, and all samples are on its margin: their number falls only because
-    fewer are kept.
+    The fall is about the draws in which the machine has a boundary at both budgets. A machine without a
+    boundary gives the same answer everywhere, and all samples are on its margin: their number falls
+    only because fewer are kept.
     """
     rows = rows.assign(
         deferred_wrong_share=rows["deferred_wrong"] / rows["n_deferred"].clip(lower=1),
@@ -114,7 +109,7 @@ def tables(rows: pd.DataFrame) -> Tables:
 
 
 def draw(rows: pd.DataFrame, config: Config) -> Figure:
-    """Two rows of panels, an algorithm each; the columns are the two data sets at two budgets."""
+    """A row of panels per algorithm; the columns are the two data sets at two budgets."""
     shown = {kind: seed_to_show(rows[rows["dataset"] == kind]) for kind in SYNTHETIC}
     figure, axes = style.figure_of(5.6, len(ALGORITHMS), len(SYNTHETIC) * len(BUDGETS))
     wanted = (j.parameters for j in jobs(config))
@@ -134,7 +129,7 @@ def draw(rows: pd.DataFrame, config: Config) -> Figure:
 
 
 def seed_to_show(rows: pd.DataFrame) -> int:
-    """The first draw in which every machine has a boundary, if there is one."""
+    """The first draw in which every machine has a boundary, or else the first draw."""
     with_all = rows.groupby("seed")["has_boundary"].all()
     shown = with_all[with_all].index
     return int(shown[0] if len(shown) else rows["seed"].iloc[0])
@@ -147,13 +142,12 @@ def _draw_panel(ax: Axes, split: Split, picks: list[int]) -> None:
 
     machine, deferred = machine_without(split, SYNTHETIC_ALPHA, picks)
     X, y = split.X_train, split.y_train
-    for label, (colour, marker) in CLASS_STYLE.items():
-        for rows, face, above in [(~deferred, "none", 2), (deferred, colour, 3)]:
+    for label in CLASS_STYLE:
+        for rows, filled in [(~deferred, False), (deferred, True)]:
             part = X[rows & (y == label)]
-            ax.scatter(
-                part[:, 0], part[:, 1], s=9, marker=marker, facecolors=face, edgecolors=colour,
-                linewidths=0.6, zorder=above,
-            )  # fmt: skip
+            style.scatter_class(
+                ax, part, label, filled=filled, s=9, linewidths=0.6, zorder=2 + filled
+            )
     low, high = X.min(axis=0) - 0.5, X.max(axis=0) + 0.5
     xx, yy = np.meshgrid(*np.linspace(low, high, GRID).T)
     decision = machine.decision_function(np.column_stack([xx.ravel(), yy.ravel()]))
@@ -168,45 +162,29 @@ def _draw_panel(ax: Axes, split: Split, picks: list[int]) -> None:
                 xx, yy, decision, [level], colors=colour, linestyles=dashes, linewidths=LINE,
                 zorder=4,
             )  # fmt: skip
-            # White on both sides, so that lines show where samples are dense.
+            # White on both sides, so that lines can be seen where samples are dense.
             curves.set_path_effects([withStroke(linewidth=LINE + 2 * HALO, foreground="white")])
 
 
 def _legend(figure: Figure) -> None:
-    from matplotlib.lines import Line2D
-
     from deferlearn.plot.plane import CLASS_STYLE, MARGIN_STYLE
 
-    handles: list[Any] = []
+    entries: list[tuple[str, dict[str, Any]]] = []
     for label, (colour, marker) in sorted(CLASS_STYLE.items()):
+        look: dict[str, Any] = {"color": colour, "marker": marker, "linestyle": ""}
         for face, what in [("none", "kept"), (colour, "deferred")]:
-            look: Any = {"color": colour, "marker": marker, "markerfacecolor": face}
-            name = f"class {label:+d}, {what}"
-            handles.append(Line2D([], [], linestyle="", label=name, **look))
-        # Fills the column, so that each class has one of its own.
-        handles.append(Line2D([], [], linestyle="", label=""))
-    handles.append(Line2D([], [], color="0.1", label="boundary"))
+            entries.append((f"class {label:+d}, {what}", look | {"markerfacecolor": face}))
+        entries.append(("", {"linestyle": ""}))  # fills the column, so that each class has its own
+    entries.append(("boundary", {"color": "0.1"}))
     for level in (-1, 1):
         look = dict(zip(("color", "linestyle"), MARGIN_STYLE[level], strict=True))
-        handles.append(Line2D([], [], label=f"margin {level:+d}", **look))
-    figure.legend(handles=handles, loc="outside lower center", ncols=3, columnspacing=1.0)
+        entries.append((f"margin {level:+d}", look))
+    style.legend(figure, entries, 3, columnspacing=1.0)
 
 
 def caption(config: Config) -> str:
     """Which draws are shown."""
     return (
-        "Shown is, of each data set, the first draw in which every machine has a boundary; the tables "
-        "are about all draws. A machine without a boundary answers alike everywhere."
+        "The figure shows, for each data set, the first draw in which every machine has a boundary; the "
+        "tables are about all draws. A machine without a boundary gives the same answer everywhere."
     )
-
-
-EXPERIMENT = Experiment(
-    "fig2",
-    "deferred and kept samples in the plane, with counts",
-    jobs,
-    work,
-    tables,
-    draw,
-    caption,
-    cost=0.75,
-)

@@ -9,7 +9,7 @@ import pandas as pd
 from deferlearn.experiments import style
 from deferlearn.experiments.config import Config
 from deferlearn.experiments.data import SYNTHETIC_ALPHA, split_of
-from deferlearn.experiments.experiment import Experiment, selection_parameters
+from deferlearn.experiments.experiment import Tables, jobs_of, selection_parameters
 from deferlearn.experiments.jobs import Job, Row
 from deferlearn.experiments.methods import method_rows
 from deferlearn.experiments.performance import draw_performance, performance_tables
@@ -17,32 +17,34 @@ from deferlearn.experiments.performance import draw_performance, performance_tab
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+TITLE = "all methods on synthetic data, linear machine with offset"
+COST = 9.0
 SPREAD = 0.2
 POLICY = "mlp"
 
 
 def jobs(config: Config) -> list[Job]:
-    """A job a draw."""
-    return [
-        Job(
-            "fig3",
-            {
-                "dataset": "linear",
-                "n_samples": config.n_samples,
-                "spread": SPREAD,
-                "seed": seed,
-                "policies": [POLICY],
-                "budgets": list(config.budgets),
-                **selection_parameters(config),
-            },
-        )
-        for seed in config.seeds
-    ]
+    """One job per draw."""
+    return jobs_of(
+        "fig3",
+        {"seed": config.seeds},
+        dataset="linear",
+        n_samples=config.n_samples,
+        spread=SPREAD,
+        policies=[POLICY],
+        budgets=list(config.budgets),
+        **selection_parameters(config),
+    )
 
 
 def work(p: dict[str, Any]) -> list[Row]:
     """All methods at all budgets on one draw."""
     return method_rows(split_of(p), SYNTHETIC_ALPHA, p)
+
+
+def tables(rows: pd.DataFrame) -> Tables:
+    """Means of all methods, and their differences."""
+    return performance_tables(rows)
 
 
 def draw(rows: pd.DataFrame, config: Config) -> Figure:
@@ -57,17 +59,5 @@ def draw(rows: pd.DataFrame, config: Config) -> Figure:
 
 
 def caption(config: Config) -> str:
-    """Whose numbers they are."""
+    """The policy of the algorithms."""
     return f"The two algorithms defer by a perceptron on x. {style.bands(config.splits)}"
-
-
-EXPERIMENT = Experiment(
-    "fig3",
-    "all methods on synthetic data, linear machine with offset",
-    jobs,
-    work,
-    performance_tables,
-    draw,
-    caption,
-    cost=9.0,
-)

@@ -1,4 +1,4 @@
-"""fig4: how many samples the algorithms defer, for humans that err more and more."""
+"""fig4: how many samples the algorithms defer, for several levels of human error."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pandas as pd
 from deferlearn.experiments import style
 from deferlearn.experiments.config import Config
 from deferlearn.experiments.data import SYNTHETIC_ALPHA, split_of
-from deferlearn.experiments.experiment import Experiment, Tables, selection_parameters
+from deferlearn.experiments.experiment import Tables, jobs_of, selection_parameters
 from deferlearn.experiments.jobs import Job, Row
 from deferlearn.experiments.selecting import ALGORITHMS, Selecting, selections
 from deferlearn.experiments.stats import summary
@@ -17,24 +17,20 @@ from deferlearn.experiments.stats import summary
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+TITLE = "number deferred against n, for several human errors"
+COST = 2.0
+
 
 def jobs(config: Config) -> list[Job]:
-    """A job a draw and level of human error."""
-    return [
-        Job(
-            "fig4",
-            {
-                "dataset": "linear",
-                "n_samples": config.n_samples,
-                "spread": spread,
-                "seed": seed,
-                "budgets": list(config.size_budgets),
-                **selection_parameters(config),
-            },
-        )
-        for spread in config.spreads
-        for seed in config.seeds
-    ]
+    """One job per level of human error and draw."""
+    return jobs_of(
+        "fig4",
+        {"spread": config.spreads, "seed": config.seeds},
+        dataset="linear",
+        n_samples=config.n_samples,
+        budgets=list(config.size_budgets),
+        **selection_parameters(config),
+    )
 
 
 def work(p: dict[str, Any]) -> list[Row]:
@@ -62,40 +58,23 @@ def tables(rows: pd.DataFrame) -> Tables:
 
 
 def draw(rows: pd.DataFrame, config: Config) -> Figure:
-    """A panel an algorithm, a line a level of human error, and the line |S| = n."""
-    from matplotlib.lines import Line2D
-
+    """A panel per algorithm, a line per level of human error, and the line |S| = n."""
     figure, axes = style.figure_of(4.2, 1, 2, sharex=True, sharey=True)
     means = tables(rows)[""]
+    top, dotted = means["n"].max(), {"color": "0.6", "linestyle": ":"}
     for ax, method in zip(axes.flat, ALGORITHMS, strict=True):
-        top = means["n"].max()
-        ax.plot([0, top], [0, top], color="0.6", linestyle=":", zorder=1)
+        ax.plot([0, top], [0, top], zorder=1, **dotted)
         looks = style.level_looks(len(config.spreads))
         for spread, (colour, marker) in zip(config.spreads, looks, strict=True):
             line = means[(means["method"] == method) & (means["spread"] == spread)]
-            style.draw_line(
-                ax, line["n"], line["n_deferred"], line["n_deferred_low"],
-                line["n_deferred_high"], colour, marker, "-",
-            )  # fmt: skip
+            style.draw_line(ax, line, "n", "n_deferred", colour=colour, marker=marker)
         ax.set(title=style.METHODS[method][0], xlabel="most that may be deferred, n")
     axes[0][0].set_ylabel("deferred, |S|")
-    bound = (Line2D([], [], color="0.6", linestyle=":"), "|S| = n")
-    style.level_legend(figure, [f"{s:g}" for s in config.spreads], "human error ΔH", [bound])
+    levels = [f"{spread:g}" for spread in config.spreads]
+    style.level_legend(figure, levels, "human error ΔH", [("|S| = n", dotted)])
     return figure
 
 
 def caption(config: Config) -> str:
     """What the human error is."""
     return f"ΔH is the probability that the human errs. {style.bands(config.splits)}"
-
-
-EXPERIMENT = Experiment(
-    "fig4",
-    "number deferred against n, for several human errors",
-    jobs,
-    work,
-    tables,
-    draw,
-    caption,
-    cost=2.0,
-)

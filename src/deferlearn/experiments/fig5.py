@@ -9,7 +9,7 @@ import pandas as pd
 from deferlearn.experiments import style
 from deferlearn.experiments.config import Config
 from deferlearn.experiments.data import split_of
-from deferlearn.experiments.experiment import Experiment, selection_parameters
+from deferlearn.experiments.experiment import Tables, jobs_of, selection_parameters
 from deferlearn.experiments.jobs import Job, Row
 from deferlearn.experiments.methods import NEAREST, alpha_of, method_rows
 from deferlearn.experiments.performance import draw_performance, performance_tables
@@ -17,8 +17,10 @@ from deferlearn.experiments.performance import draw_performance, performance_tab
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# The paper's: logistic regression on the absolute margin, which may learn to defer the cases that the
-# machine is surest of. The other ranks by the absolute margin, the smallest first.
+TITLE = "all methods on Messidor, Stare and Aptos"
+COST = 3.2
+# The first is the paper's, logistic regression on the absolute margin, which may learn to defer the cases
+# that the machine is surest about. The other ranks by the absolute margin, the smallest first.
 POLICIES = ("margin", NEAREST)
 
 
@@ -27,24 +29,21 @@ def shown_policy(config: Config) -> str:
     return NEAREST if config.protocol == "published" else "margin"
 
 
+def medical_parameters(config: Config) -> dict[str, Any]:
+    """The parameters of a job on medical data, except for its data set and seed."""
+    return {
+        "policies": list(POLICIES),
+        "budgets": list(config.retina_budgets),
+        "alphas": list(config.alphas),
+        "folds": config.folds,
+        **selection_parameters(config),
+    }
+
+
 def jobs(config: Config) -> list[Job]:
-    """A job a data set and split."""
-    return [
-        Job(
-            "fig5",
-            {
-                "dataset": dataset,
-                "seed": seed,
-                "policies": list(POLICIES),
-                "budgets": list(config.retina_budgets),
-                "alphas": list(config.alphas),
-                "folds": config.folds,
-                **selection_parameters(config),
-            },
-        )
-        for dataset in config.datasets
-        for seed in config.seeds
-    ]
+    """One job per data set and split."""
+    axes = {"dataset": config.datasets, "seed": config.seeds}
+    return jobs_of("fig5", axes, **medical_parameters(config))
 
 
 def work(p: dict[str, Any]) -> list[Row]:
@@ -53,8 +52,13 @@ def work(p: dict[str, Any]) -> list[Row]:
     return method_rows(split, alpha_of(split, p), p)
 
 
+def tables(rows: pd.DataFrame) -> Tables:
+    """Means of all methods, and their differences."""
+    return performance_tables(rows)
+
+
 def draw(rows: pd.DataFrame, config: Config) -> Figure:
-    """Error above, F1 below, a column a data set."""
+    """Error above, F1 below, one column per data set."""
     figure, axes = style.figure_of(6.0, 2, len(config.datasets), sharex=True)
     draw_performance(axes, rows, shown_policy(config), config.datasets)
     for ax in axes[-1]:
@@ -65,17 +69,5 @@ def draw(rows: pd.DataFrame, config: Config) -> Figure:
 
 
 def caption(config: Config) -> str:
-    """Whose policy is shown."""
-    return f'Shown with the policy "{shown_policy(config)}". {style.bands(config.splits)}'
-
-
-EXPERIMENT = Experiment(
-    "fig5",
-    "all methods on Messidor, Stare and Aptos",
-    jobs,
-    work,
-    performance_tables,
-    draw,
-    caption,
-    cost=3.2,
-)
+    """Which policy is shown."""
+    return f'The figure is for the policy "{shown_policy(config)}". {style.bands(config.splits)}'

@@ -1,4 +1,4 @@
-"""fig6: the stochastic algorithm on Aptos, with doctors who guess more and more."""
+"""fig6: the stochastic algorithm on Aptos, with doctors who guess more or less often."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pandas as pd
 from deferlearn.experiments import style
 from deferlearn.experiments.config import Config
 from deferlearn.experiments.data import split_of
-from deferlearn.experiments.experiment import Experiment, Tables, selection_parameters
-from deferlearn.experiments.fig5 import POLICIES, shown_policy
+from deferlearn.experiments.experiment import Tables, jobs_of
+from deferlearn.experiments.fig5 import medical_parameters, shown_policy
 from deferlearn.experiments.jobs import Job, Row
 from deferlearn.experiments.methods import algorithm_rows, alpha_of
 from deferlearn.experiments.performance import VALUES
@@ -21,29 +21,16 @@ from deferlearn.experiments.stats import paired, summary
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+TITLE = "stochastic distorted greedy on Aptos, for several human errors"
+COST = 1.6
 DATASET = "aptos"
 METHOD = "stochastic"
 
 
 def jobs(config: Config) -> list[Job]:
-    """A job a level of human error and split."""
-    return [
-        Job(
-            "fig6",
-            {
-                "dataset": DATASET,
-                "human_weight": weight,
-                "seed": seed,
-                "policies": list(POLICIES),
-                "budgets": list(config.retina_budgets),
-                "alphas": list(config.alphas),
-                "folds": config.folds,
-                **selection_parameters(config),
-            },
-        )
-        for weight in config.human_weights
-        for seed in config.seeds
-    ]
+    """One job per level of human error and split."""
+    axes = {"human_weight": config.human_weights, "seed": config.seeds}
+    return jobs_of("fig6", axes, dataset=DATASET, **medical_parameters(config))
 
 
 def work(p: dict[str, Any]) -> list[Row]:
@@ -58,7 +45,7 @@ def work(p: dict[str, Any]) -> list[Row]:
 
 
 def tables(rows: pd.DataFrame) -> Tables:
-    """Means by level and budget; and the change from the smallest budget, split by split."""
+    """Means by level and budget, and the change from the smallest budget, split by split."""
     lines = []
     for (weight, policy), group in rows.groupby(["human_weight", "policy"], sort=False):
         start = group[group["budget"] == group["budget"].min()]
@@ -74,7 +61,7 @@ def tables(rows: pd.DataFrame) -> Tables:
 
 
 def draw(rows: pd.DataFrame, config: Config) -> Figure:
-    """Error and F1, a line a level of human error."""
+    """Error and F1, with one line per level of human error."""
     shown = rows[rows["policy"] == shown_policy(config)]
     means = summary(shown, ["human_weight", "budget"], [*VALUES, "human_error"])
     figure, axes = style.figure_of(4.2, 1, 2)
@@ -84,10 +71,7 @@ def draw(rows: pd.DataFrame, config: Config) -> Figure:
         line = means[means["human_weight"] == weight]
         names.append(f"{line['human_error'].mean():.2f}")
         for ax, value in zip(axes.flat, VALUES, strict=True):
-            style.draw_line(
-                ax, line["budget"], line[value], line[f"{value}_low"], line[f"{value}_high"],
-                colour, marker, "-",
-            )  # fmt: skip
+            style.draw_line(ax, line, "budget", value, colour=colour, marker=marker)
     for ax, value in zip(axes.flat, VALUES, strict=True):
         ax.set(xlabel=style.BUDGET, ylabel=style.METRICS[value])
         ax.locator_params(axis="x", nbins=4)
@@ -96,21 +80,10 @@ def draw(rows: pd.DataFrame, config: Config) -> Figure:
 
 
 def caption(config: Config) -> str:
-    """Whose policy is shown, and where the levels are from."""
+    """Which policy is shown, and how the levels of human error are made."""
     return (
-        f'Shown with the policy "{shown_policy(config)}". The paper leaves the levels of human error '
-        "open: here each doctor's probabilities are mixed with the uniform ones, with the weights "
+        f'The figure is for the policy "{shown_policy(config)}". The paper does not say how its levels '
+        "of human error are made: here each doctor's probabilities are mixed with uniform ones, with the "
+        "weights "
         f"{', '.join(f'{w:g}' for w in config.human_weights)}. {style.bands(config.splits)}"
     )
-
-
-EXPERIMENT = Experiment(
-    "fig6",
-    "stochastic distorted greedy on Aptos, for several human errors",
-    jobs,
-    work,
-    tables,
-    draw,
-    caption,
-    cost=1.6,
-)

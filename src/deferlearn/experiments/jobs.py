@@ -1,4 +1,4 @@
-"""A job: the smallest piece of an experiment that is run, kept and never run again."""
+"""A job: the smallest piece of an experiment, which is run once and whose rows are kept."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 Row = dict[str, Any]
 Work = Callable[[dict[str, Any]], list[Row]]
 
-# Change it when rows of the same parameters mean something else: old ones are then computed again.
+# Change it if rows of the same parameters get another meaning: then all are computed again.
 FORMAT = 1
 
 
@@ -29,9 +29,9 @@ class Job:
     Attributes
     ----------
     experiment : str
-        Which experiment's work it is.
+        Name of the experiment.
     parameters : dict
-        Numbers, words and lists of them; they decide the rows but for the seconds.
+        Numbers, strings and lists of them; they decide the rows, except for the seconds.
 
     Examples
     --------
@@ -45,14 +45,14 @@ class Job:
 
     @property
     def key(self) -> str:
-        """Name of the job's file: the same parameters with the same version of the package."""
+        """Name of the job's file, from its parameters and the version of the package."""
         said = json.dumps(
             [FORMAT, version("deferlearn"), self.experiment, self.parameters], sort_keys=True
         )
         return f"{self.experiment}-{hashlib.sha256(said.encode()).hexdigest()[:20]}"
 
     def run(self, work: Work) -> list[Row]:
-        """The rows, each with the parameters, the versions and the machine."""
+        """The rows of the job, each with the parameters, the versions and the machine."""
         start, start_cpu = perf_counter(), process_time()
         # One thread: sums in another order would change the last digits with the number of cores.
         with threadpool_limits(limits=1):
@@ -64,7 +64,7 @@ class Job:
         }
         ends = {
             "job_seconds": perf_counter() - start,
-            # What it would have taken with the processor to itself.
+            # The time that the job would take with a processor of its own.
             "job_cpu_seconds": process_time() - start_cpu,
             **surroundings(),
         }
@@ -73,7 +73,7 @@ class Job:
 
 @cache
 def surroundings() -> Row:
-    """Versions and machine, for every row.
+    """Versions and machine, which every row has.
 
     Examples
     --------

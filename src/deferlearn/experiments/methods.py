@@ -1,7 +1,7 @@
 """All methods of the paper on one split: wrong answers and F1 at every budget.
 
-The team's answers follow the paper's batch rule: of the test cases, the top ones of the policy's
-ranking go to the human, the same share as was deferred in training.
+The team's answers follow the paper's batch rule: the test cases at the top of the policy's ranking go to
+the human, the same share as was deferred in training.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ def choose_alpha(split: Split, alphas: Sequence[float], folds: int, seed: int) -
     Parameters
     ----------
     split : Split
-        Of which the training part is used.
+        The split, of which only the training part is used.
     alphas : sequence of float
-        Candidates; of equally good ones the largest wins, which is the simplest machine.
+        Candidates; the largest of equally good ones wins, which is the simplest machine.
     folds : int
-        How many.
+        Number of folds.
     seed : int
-        Of the folds.
+        Seed of the folds.
 
     Returns
     -------
@@ -65,7 +65,7 @@ def choose_alpha(split: Split, alphas: Sequence[float], folds: int, seed: int) -
 
 
 def alpha_of(split: Split, parameters: dict[str, Any]) -> float:
-    """Lambda for a job on medical data: the paper's where it is published, otherwise chosen."""
+    """Lambda for a job on medical data: the paper's under "published", otherwise chosen."""
     p = parameters
     if p["protocol"] == "published":
         return float(retina(p["dataset"]).alpha)
@@ -126,7 +126,7 @@ def baseline_rows(split: Split, alpha: float, budgets: Sequence[float], seed: in
         for budget in budgets:
             share = {"full": 0.0, "humans": 1.0}.get(name, float(budget))
             n = count_of(share, n_train)
-            # As many as an algorithm asks that has used its whole budget in training.
+            # As many as for an algorithm that has used its full budget in training.
             asked = first_of(score, count_of(n / n_train, n_test))
             yield {
                 "method": name,
@@ -163,7 +163,7 @@ def signs_of(margin: Floats) -> NDArray[np.int64]:
 def _rank(
     split: Split, machine: SVMObjective, deferred: Bools, margin: Floats, policy: str, seed: int
 ) -> Floats:
-    """How much each test case belongs with a human."""
+    """How much each test case should go to a human."""
     if policy == NEAREST:
         return -np.abs(margin)
     model = resolve_policy(policy)

@@ -17,7 +17,7 @@ VALUES = ("error", "f1")
 
 
 def performance_tables(rows: pd.DataFrame) -> Tables:
-    """Means by data set, method and budget; and differences from each baseline, also of each other."""
+    """Means by data set, method and budget, and differences from the baselines and between methods."""
     policies = [p for p in rows["policy"].unique() if p]
     methods = [(name, policy) for policy in policies for name in ALGORITHMS]
     return {
@@ -33,18 +33,17 @@ def performance_tables(rows: pd.DataFrame) -> Tables:
 
 
 def draw_performance(axes: Any, rows: pd.DataFrame, policy: str, datasets: Sequence[str]) -> None:
-    """A column of panels a data set: error above, F1 below."""
+    """One column of panels per data set: error above, F1 below."""
     shown = rows[rows["policy"].isin([policy, ""])]
     means = summary(shown, ["dataset", "method", "budget"], VALUES)
     for column, dataset in enumerate(datasets):
         for row, value in enumerate(VALUES):
             ax = axes[row][column]
-            for method, (_, *look) in style.METHODS.items():
+            for method, (_, colour, marker, dashes) in style.METHODS.items():
                 line = means[(means["dataset"] == dataset) & (means["method"] == method)]
                 style.draw_line(
-                    ax, line["budget"], line[value], line[f"{value}_low"], line[f"{value}_high"],
-                    *look,
-                )  # fmt: skip
+                    ax, line, "budget", value, colour=colour, marker=marker, dashes=dashes
+                )
             if column == 0:
                 ax.set_ylabel(style.METRICS[value])
             if row == 0 and len(datasets) > 1:

@@ -19,25 +19,25 @@ from deferlearn.experiments.runner import run_jobs
 from deferlearn.experiments.store import write_table
 
 EXPERIMENTS: dict[str, Experiment] = {
-    module.EXPERIMENT.name: module.EXPERIMENT
-    for module in (fig1, fig2, fig3, fig4, fig5, fig6, runtime, bounds)
+    experiment.name: experiment
+    for experiment in map(Experiment.of, (fig1, fig2, fig3, fig4, fig5, fig6, runtime, bounds))
 }
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one experiment gave.
+    """The results of one experiment.
 
     Attributes
     ----------
     name : str
         The experiment's id.
     rows : DataFrame
-        A row a run.
+        One row per run.
     tables : dict of str to DataFrame
-        Means with intervals (the name ""), differences, and what else there is.
+        Means with intervals (under the name ""), differences, and further tables.
     files : list of Path
-        What was written.
+        The files that were written.
     """
 
     name: str
@@ -56,18 +56,18 @@ def reproduce(
 ) -> Outcome:
     """Run one of the paper's experiments and write its rows, tables and figure.
 
-    What a run that was stopped had finished is not computed again.
+    Jobs that a stopped run had finished are not computed again.
 
     Parameters
     ----------
     name : str
         One of `EXPERIMENTS`: "fig1" to "fig6", "runtime", "bounds".
     config : Config, default=None
-        None is ``Config.preset("repeated")``.
+        Settings of the experiment; None means ``Config.preset("repeated")``.
     out : path-like, default="results"
-        Folder; made if it does not exist. The files go to a subfolder named after the protocol.
+        Folder, made if it does not exist. The files go to a subfolder named after the protocol.
     n_jobs : int, default=1
-        How many jobs at a time. Experiments that measure time run one at a time whatever it is.
+        Number of jobs that run at a time. Jobs that measure time always run one at a time.
     on_done : callable, default=None
         Called with the number of jobs that have become ready, see `run_jobs`.
 
@@ -109,27 +109,27 @@ def reproduce(
 
 
 def draw(experiment: Experiment, rows: pd.DataFrame, config: Config) -> Any:
-    """The experiment's figure, in the style of all."""
+    """The experiment's figure, in the common style."""
     with style.look():
         return experiment.draw(rows, config)
 
 
 def prepare(names: Sequence[str], config: Config, out: str | os.PathLike[str]) -> float:
-    """Make the folder, fetch the data and note the settings, before any work is done.
+    """Make the folder, fetch the data and store the settings, before any work is done.
 
     Parameters
     ----------
     names : sequence of str
-        Experiments to come.
+        Experiments that will be run.
     config : Config
-        Of these.
+        Their settings.
     out : path-like
         As in `reproduce`.
 
     Returns
     -------
     cost : float
-        Rough seconds of all jobs on one core.
+        Rough seconds that all jobs take on one core.
     """
     folder = Path(out) / config.protocol
     folder.mkdir(parents=True, exist_ok=True)

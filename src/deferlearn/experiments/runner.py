@@ -1,4 +1,4 @@
-"""Runs jobs in parallel, keeps what is done, and goes on where a killed run stopped."""
+"""Runs jobs in parallel, keeps finished ones, and continues where a killed run stopped."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from deferlearn.experiments.store import PartStore
 
 
 class JobError(RuntimeError):
-    """A job failed; the message says which, and with what."""
+    """A job failed; the message says which job, and why."""
 
 
 def run_jobs(
@@ -28,30 +28,31 @@ def run_jobs(
 ) -> pd.DataFrame:
     """Compute the rows of all jobs that have none yet, and return all rows.
 
-    Each job's rows are written by the process that computed them, in one step, as soon as they are
-    there. However this process ends, finished jobs stay finished, and the next call does the rest:
-    the table is the same but for the seconds.
+    The rows of a job are written by the process that computed them, in one step, as soon as they are
+    ready. However this process ends, finished jobs stay finished, and the next call does the rest: the
+    table is the same, except for the seconds.
 
     Parameters
     ----------
     jobs : sequence of Job
-        What to compute; the table has their order.
+        The jobs; the table is in their order.
     work : callable
-        Gets a job's parameters and returns its rows; a function of a module, so that other
+        Takes the parameters of a job and returns its rows; a function of a module, so that other
         processes find it.
     folder : path-like
-        Where rows are kept.
+        Folder in which rows are kept.
     n_jobs : int, default=1
-        How many at a time, as in joblib. Within ``joblib.parallel_config(backend="dask")`` the jobs
-        go to a dask cluster instead, whose workers must see the folder.
+        Number of jobs that run at a time, as in joblib. Within
+        ``joblib.parallel_config(backend="dask")`` the jobs go to a dask cluster instead, whose workers
+        must see the folder.
     on_done : callable, default=None
-        Called with the number of jobs that have just become ready: first with those that were ready
-        at the start, then with 1 for each.
+        Called with the number of jobs that have just become ready: first with the number that was ready
+        at the start, then with 1 for each job.
 
     Returns
     -------
     table : DataFrame
-        A row a run.
+        One row per run.
 
     Raises
     ------
@@ -85,7 +86,7 @@ def run_jobs(
             for _ in parallel(delayed(_run_and_keep)(job, work, store) for job in todo):
                 report(1)
         except BrokenProcessPool as error:
-            # It was killed, perhaps for want of memory; the first line of the message says so.
+            # It was killed, perhaps for lack of memory; the first line of the message says so.
             why = str(error).partition("\n")[0]
             raise JobError(
                 f"a process that ran jobs of {todo[0].experiment} broke: {why}"

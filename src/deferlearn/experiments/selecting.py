@@ -1,6 +1,6 @@
-"""Whom the two algorithms defer on one split, at every budget.
+"""The samples that the two algorithms defer on one split, at every budget.
 
-They are run as `AssistedSVC` would, but for all budgets at once, because runs of one objective share
+The algorithms run as in `AssistedSVC`, but for all budgets at once, because runs on one objective share
 their states.
 """
 
@@ -34,7 +34,7 @@ ALGORITHMS = ("distorted", "stochastic")
 
 @dataclass(frozen=True)
 class Selecting:
-    """How the algorithms select, and which policy learns from it.
+    """How the algorithms select, and which policies learn from the selection.
 
     Attributes
     ----------
@@ -43,12 +43,12 @@ class Selecting:
     delta, epsilon : float
         As in `Config`.
     policies : tuple of {"mlp", "margin", "nearest"}
-        Each of them is tried with every selection.
+        Policies, each of which is tried with every selection.
     stop_early : bool
         Whether a selection ends at the first round without a positive score, as the authors' program
         does.
     seed : int
-        Of random samples and of the policy.
+        Seed of the stochastic algorithm and of the policy.
     """
 
     ratio: float | str
@@ -60,14 +60,14 @@ class Selecting:
 
     @classmethod
     def of(cls, parameters: dict[str, Any]) -> Selecting:
-        """From a job's parameters."""
+        """The settings in the parameters of a job."""
         return cls(
             parameters["submodularity_ratio"],
             parameters["delta"],
             parameters["epsilon"],
             tuple(parameters.get("policies", ())),
             parameters["protocol"] == "published",
-            # As `AssistedSVC(random_state=seed)` has it.
+            # The seed that `AssistedSVC(random_state=seed)` uses.
             int(check_random_state(parameters["seed"]).randint(np.iinfo(np.int32).max)),
         )
 
@@ -79,7 +79,7 @@ class Selecting:
         n: int,
         states: States | None = None,
     ) -> SelectionResult:
-        """Select at most n samples; runs that are given the same states share their work."""
+        """Select at most n samples; runs with the same states share their work."""
         options: dict[str, Any] = {"states": states}
         greedy: Any = distorted_greedy
         if algorithm == "stochastic":
@@ -98,22 +98,22 @@ class Selecting:
 
 @dataclass(frozen=True)
 class Selection:
-    """Whom an algorithm defers at one budget.
+    """The samples that an algorithm defers at one budget.
 
     Attributes
     ----------
     budget : float
         The share n/|V|.
     n : int
-        The most that may be deferred.
+        Largest number of samples that may be deferred.
     picks : list of int
-        Training samples that are, in their order.
+        The deferred training samples, in the order of the selection.
     value : float
-        By how much the loss of machine and human together fell.
+        Decrease of the loss of machine and human together.
     ratio : float
-        The submodularity ratio that was worked with.
+        The submodularity ratio that was used.
     seconds : float
-        It took; a budget whose states an earlier one has already visited takes less.
+        Time of the selection; it is shorter if an earlier budget has visited the same states.
     """
 
     budget: float
@@ -132,7 +132,7 @@ def objective_of(split: Split, alpha: float) -> SVMObjective:
 def selections(
     split: Split, alpha: float, algorithm: str, budgets: Sequence[float], how: Selecting
 ) -> Iterator[Selection]:
-    """Whom the algorithm defers at each budget."""
+    """The samples that the algorithm defers, at each budget."""
     objective = objective_of(split, alpha)
     states = States(objective)
     for budget in budgets:
@@ -149,7 +149,7 @@ def selections(
 
 
 def machine_without(split: Split, alpha: float, picks: Sequence[int]) -> tuple[SVMObjective, Bools]:
-    """The machine that is left when these training samples are deferred, and their mask."""
+    """The machine without these deferred training samples, and their mask."""
     machine = objective_of(split, alpha)
     deferred = np.zeros(len(split.y_train), dtype=bool)
     for k in picks:

@@ -1,55 +1,22 @@
-"""Means with 95% t-intervals, and paired differences: the same splits for both sides."""
+"""Means with 95% t-intervals, and paired differences, with the same splits for both sides."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from scipy import stats
 
-CONFIDENCE = 0.95
-
-
-def t_interval(values: Any, confidence: float = CONFIDENCE) -> tuple[float, float, float]:
-    """Mean, and lower and upper end of its t-interval; NaN for what the values do not tell.
-
-    One value tells nothing of the interval, and none nothing at all.
-
-    Parameters
-    ----------
-    values : array-like of shape (n,)
-        One number a split or draw.
-    confidence : float, default=0.95
-        Level of the interval.
-
-    Returns
-    -------
-    mean, low, high : float
-
-    Examples
-    --------
-    >>> from deferlearn.experiments.stats import t_interval
-    >>> [round(x, 3) for x in t_interval([1.0, 2.0, 3.0])]
-    [2.0, -0.484, 4.484]
-    """
-    numbers = np.asarray(values, dtype=np.float64)
-    mean = float(numbers.mean()) if len(numbers) else float("nan")
-    if len(numbers) < 2:
-        return mean, float("nan"), float("nan")
-    width = stats.t.ppf((1 + confidence) / 2, len(numbers) - 1)
-    half = float(width * numbers.std(ddof=1) / np.sqrt(len(numbers)))
-    return mean, mean - half, mean + half
+from deferlearn.evaluation.intervals import t_interval
 
 
 def summary(rows: pd.DataFrame, by: Sequence[str], values: Sequence[str]) -> pd.DataFrame:
-    """One line a group: how many runs, and mean, low and high of each value.
+    """One line per group: the number of runs, and mean, low and high of each value.
 
     Parameters
     ----------
     rows : DataFrame
-        A row a run.
+        One row per run.
     by : sequence of str
         Columns that make a group.
     values : sequence of str
@@ -76,7 +43,7 @@ def paired(own: pd.DataFrame, other: pd.DataFrame, values: Sequence[str]) -> dic
     Parameters
     ----------
     own, other : DataFrame
-        A row a seed, in any order; only seeds that both have are compared.
+        One row per seed, in any order; only seeds that both have are compared.
     values : sequence of str
         Columns to compare.
 
@@ -116,18 +83,18 @@ def differences(
     rows : DataFrame
         With the columns `method`, `policy` and `seed`.
     within : sequence of str
-        Columns in which both sides agree, such as the budget.
+        Columns in which both sides must agree, such as the budget.
     methods : sequence of (method, policy)
-        Whose rows are compared.
+        Methods that are compared.
     baselines : sequence of str
-        With whose; one of them may itself be a method, with the same policy.
+        What they are compared with; this may be another method, with the same policy.
     values : sequence of str
         Columns to compare.
 
     Returns
     -------
     lines : DataFrame
-        A line for each group, method and baseline.
+        One line per group, method and baseline.
     """
     lines = []
     for names, group in rows.groupby(list(within), sort=False):
@@ -150,5 +117,5 @@ def _of(group: pd.DataFrame, method: str, policy: str) -> pd.DataFrame:
 
 
 def _ends(name: str, values: Any) -> dict[str, float]:
-    mean, low, high = t_interval(values)
-    return {name: mean, f"{name}_low": low, f"{name}_high": high}
+    names = (name, f"{name}_low", f"{name}_high")
+    return dict(zip(names, map(float, t_interval(values)), strict=True))

@@ -1,4 +1,4 @@
-"""Rows on disk: one small file a finished job, written whole or not at all."""
+"""Rows on disk: one small file per finished job, written completely or not at all."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ ABANDONED = 60.0
 
 
 class PartStore:
-    """A folder of finished jobs. A job is either there with all its rows, or not there.
+    """A folder of finished jobs. A job is there with all its rows, or not at all.
 
     Parameters
     ----------
     folder : path-like
-        Made if it does not exist.
+        The folder, made if it does not exist.
 
     Examples
     --------
@@ -46,11 +46,11 @@ class PartStore:
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def path(self, job: Job) -> Path:
-        """Where the job's rows are, or will be."""
+        """The file with the job's rows, which may not exist yet."""
         return self.folder / f"{job.key}.json"
 
     def has(self, job: Job) -> bool:
-        """Whether the job's rows are there, and whole."""
+        """Whether the job's rows are there and complete."""
         return self._load(job) is not None
 
     def read(self, job: Job) -> list[Row]:
@@ -61,7 +61,7 @@ class PartStore:
         return rows
 
     def write(self, job: Job, rows: list[Row]) -> None:
-        """Keep the rows; those of an earlier run are replaced."""
+        """Store the rows; those of an earlier run are replaced."""
         write_atomically(self.path(job), json.dumps(rows).encode())
 
     def table(self, jobs: Iterable[Job]) -> pd.DataFrame:
@@ -69,14 +69,14 @@ class PartStore:
         return pd.DataFrame([row for job in jobs for row in self.read(job)])
 
     def clean(self) -> None:
-        """Remove what a killed process left half written, some time ago."""
+        """Remove half-written files that a killed process left some time ago."""
         for partial in self.folder.glob(".*.partial"):
-            with suppress(OSError):  # another run may have been quicker
+            with suppress(OSError):  # another run may have removed it
                 if time.time() - partial.stat().st_mtime > ABANDONED:
                     partial.unlink()
 
     def _load(self, job: Job) -> list[Row] | None:
-        # A machine that lost power can leave an empty file under the right name.
+        # After a power failure there can be an empty file under the right name.
         try:
             rows = json.loads(self.path(job).read_bytes())
         except (OSError, ValueError):
@@ -86,7 +86,7 @@ class PartStore:
 
 
 def write_table(path: str | os.PathLike[str], table: pd.DataFrame) -> None:
-    """A table as parquet or CSV, by the file's name; whole or not at all."""
+    """Write a table as parquet or CSV, by the file's name; completely or not at all."""
     path = Path(path)
     content = io.BytesIO()
     if path.suffix == ".parquet":

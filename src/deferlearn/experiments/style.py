@@ -1,4 +1,4 @@
-"""How figures look: one colour and one marker a method everywhere, one legend, three formats."""
+"""How figures look: one colour and one marker per method everywhere, one legend, three formats."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+
 from deferlearn._utils.atomic import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Of Okabe and Ito's palette, told apart with every kind of colour vision; markers and dashes differ too.
+# From the palette of Okabe and Ito, which suits every kind of colour vision; markers and dashes differ too.
 METHODS: dict[str, tuple[str, str, str, Any]] = {
-    # name: (what the legend says, colour, marker, dashes)
+    # name: (text of the legend, colour, marker, dashes)
     "distorted": ("distorted greedy", "#0072B2", "o", "-"),
     "stochastic": ("stochastic distorted greedy", "#D55E00", "^", "-"),
     "uncertainty": ("uncertainty triage", "#009E73", "s", "--"),
@@ -24,7 +26,7 @@ METHODS: dict[str, tuple[str, str, str, Any]] = {
     "full": ("full automation", "0.45", "", "-."),
     "humans": ("no automation (humans)", "0.0", "", ":"),
 }
-# Of levels of human error, in their order.
+# Markers of the levels of human error, in their order.
 LEVEL_MARKERS = ("o", "^", "s", "D", "v", "P")
 DATASETS = {
     "messidor": "Messidor",
@@ -36,12 +38,11 @@ DATASETS = {
 METRICS = {"error": "test error", "f1": "F1 score"}
 BUDGET = "budget n/|V|"
 
-# Inches and points: letters are still read when the figure is printed half as wide.
+# Inches and points: the text is still legible if the figure is printed half as wide.
 WIDTH, FONT, DPI = 7.0, 14.0, 200
 BAND = 0.18
-FORMATS = ("pdf", "svg", "png")
-# Without dates, the same numbers give the same files.
-NO_DATE: dict[str, dict[str, Any]] = {
+# Formats, with metadata without dates: so the same numbers give the same files.
+FORMATS: dict[str, dict[str, Any]] = {
     "pdf": {"CreationDate": None},
     "svg": {"Date": None},
     "png": {},
@@ -67,7 +68,7 @@ def look() -> Any:
 
 
 def level_looks(count: int) -> list[tuple[Any, str]]:
-    """Colour and marker of each level: dark to light, so that no colour vision is needed.
+    """Colour and marker of each level, from dark to light, so that no colour vision is needed.
 
     Examples
     --------
@@ -78,7 +79,7 @@ def level_looks(count: int) -> list[tuple[Any, str]]:
     import matplotlib
 
     shades = matplotlib.colormaps["cividis"]
-    # Not to the end of the map, whose yellow is too light for thin lines.
+    # Not to the end of the map, where yellow is too light for thin lines.
     places = [0.84 * k / max(count - 1, 1) for k in range(count)]
     return [(shades(x), m) for x, m in zip(places, LEVEL_MARKERS[:count], strict=True)]
 
@@ -89,7 +90,7 @@ def bands(splits: int) -> str:
 
 
 def figure_of(height: float, rows: int = 1, columns: int = 1, **options: Any) -> tuple[Figure, Any]:
-    """A figure and its axes, two-dimensional; without pyplot, which would want a screen."""
+    """A figure and its axes, as a two-dimensional array; made without pyplot, which needs a screen."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
@@ -97,58 +98,80 @@ def figure_of(height: float, rows: int = 1, columns: int = 1, **options: Any) ->
 
 
 def draw_line(
-    ax: Axes, x: Any, mean: Any, low: Any, high: Any, colour: Any, marker: str, dashes: str
+    ax: Axes,
+    lines: pd.DataFrame,
+    x: str,
+    value: str,
+    *,
+    colour: Any,
+    marker: str,
+    dashes: Any = "-",
 ) -> None:
-    """A mean against the budget, with the band of its interval."""
-    ax.plot(x, mean, color=colour, marker=marker or None, linestyle=dashes, zorder=3)
-    ax.fill_between(x, low, high, color=colour, alpha=BAND, linewidth=0, zorder=2)
+    """The column `value` against the column `x`, with the band of its interval."""
+    ax.plot(lines[x], lines[value], color=colour, marker=marker or None, linestyle=dashes, zorder=3)
+    ends = (lines[f"{value}{end}"] for end in ("_low", "_high"))
+    ax.fill_between(lines[x], *ends, color=colour, alpha=BAND, linewidth=0, zorder=2)
 
 
-def method_legend(figure: Figure, methods: Iterable[str], columns: int = 2) -> None:
-    """One legend for the whole figure, below all panels."""
+def scatter_class(
+    ax: Axes, points: Any, label: int, *, filled: bool = False, **options: Any
+) -> None:
+    """The samples of one class, with the colour and marker of the class."""
+    from deferlearn.plot.plane import CLASS_STYLE
+
+    colour, marker = CLASS_STYLE[label]
+    face = colour if filled else "none"
+    ax.scatter(*points.T, marker=marker, facecolors=face, edgecolors=colour, **options)
+
+
+def legend(
+    figure: Figure, entries: Iterable[tuple[str, dict[str, Any]]], columns: int = 2, **options: Any
+) -> None:
+    """One legend for the whole figure, below all panels; an entry is a text and the look of a line."""
     from matplotlib.lines import Line2D
 
-    entries = [METHODS[name] for name in METHODS if name in set(methods)]
-    handles = [
-        Line2D([], [], color=colour, marker=marker or None, linestyle=dashes)
-        for _, colour, marker, dashes in entries
-    ]
-    figure.legend(handles, [e[0] for e in entries], loc="outside lower center", ncols=columns)
+    handles = [Line2D([], [], label=text, **look) for text, look in entries]
+    figure.legend(handles=handles, loc="outside lower center", ncols=columns, **options)
+
+
+def method_legend(figure: Figure, methods: Iterable[str]) -> None:
+    """The legend of these methods."""
+    known = [METHODS[name] for name in METHODS if name in set(methods)]
+    legend(
+        figure,
+        [
+            (text, {"color": colour, "marker": marker or None, "linestyle": dashes})
+            for text, colour, marker, dashes in known
+        ],
+    )
 
 
 def level_legend(figure: Figure, levels: Sequence[str], title: str, extra: Any = ()) -> None:
-    """One legend of levels of human error; `extra` are more pairs of a handle and its name."""
-    from matplotlib.lines import Line2D
-
-    handles: list[Any] = [
-        Line2D([], [], color=colour, marker=marker) for colour, marker in level_looks(len(levels))
+    """The legend of levels of human error; `extra` are more entries."""
+    looks = level_looks(len(levels))
+    entries = [
+        (text, {"color": colour, "marker": marker})
+        for text, (colour, marker) in zip(levels, looks, strict=True)
     ]
-    names = list(levels)
-    for handle, name in extra:
-        handles.append(handle)
-        names.append(name)
-    figure.legend(
-        handles, names, title=title, loc="outside lower center", ncols=min(len(names), 5),
-        columnspacing=1.2,
-    )  # fmt: skip
+    entries += extra
+    legend(figure, entries, min(len(entries), 5), title=title, columnspacing=1.2)
 
 
 def save(figure: Figure, folder: str | os.PathLike[str], name: str) -> list[Path]:
-    """Write the figure as PDF, SVG and PNG; each whole or not at all."""
+    """Write the figure as PDF, SVG and PNG; each file is written completely or not at all."""
     paths = []
     with look():
-        for suffix in FORMATS:
+        for suffix, metadata in FORMATS.items():
             content = io.BytesIO()
-            figure.savefig(content, format=suffix, dpi=DPI, metadata=NO_DATE[suffix])
-            path = Path(folder) / f"{name}.{suffix}"
+            figure.savefig(content, format=suffix, dpi=DPI, metadata=metadata)
+            paths.append(Path(folder) / f"{name}.{suffix}")
             written = _with_palette(content) if suffix == "png" else content.getvalue()
-            write_atomically(path, written)
-            paths.append(path)
+            write_atomically(paths[-1], written)
     return paths
 
 
 def _with_palette(png: io.BytesIO) -> bytes:
-    """The picture in 256 colours: nobody sees the difference, and it is a third as large."""
+    """The picture in 256 colours, which look the same and take a third of the space."""
     from PIL import Image  # comes with matplotlib
 
     small = io.BytesIO()

@@ -1,6 +1,6 @@
 """How good machine and human are together: error, F1, sensitivity, specificity and cost."""
 
-from deferlearn.metrics.evaluation import evaluate_team, find_member, find_metric
+from deferlearn.metrics.apply import evaluate_team, find_member, find_metric
 from deferlearn.metrics.scorer import TeamScorer, make_team_scorer
 from deferlearn.metrics.team import (
     team_cost,

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
 from deferlearn._utils.checks import check_flag
-from deferlearn.metrics.evaluation import Metric, evaluate_team, find_member, find_metric
+from deferlearn.metrics.apply import Metric, evaluate_team, find_member, find_metric
 
 
 class TeamScorer(BaseEstimator):
@@ -29,12 +29,13 @@ class TeamScorer(BaseEstimator):
         Passed on to the metric.
     """
 
-    # So that GridSearchCV and the like hand over the human's answers without being told.
+    # With it GridSearchCV and the like pass human_labels on without a request by the user.
     __metadata_request__score = {"human_labels": True, "estimator": UNUSED}  # noqa: RUF012
 
     def __init__(
         self,
         metric: str | Metric = "error",
+        *,
         batch: bool = False,
         greater_is_better: bool | None = None,
         options: dict[str, Any] | None = None,
@@ -54,7 +55,7 @@ class TeamScorer(BaseEstimator):
         Parameters
         ----------
         estimator : estimator with `predict_assisted`, or a Pipeline or search around one
-            Fitted.
+                The fitted estimator.
         X : array-like of shape (n_samples, n_features)
             Cases.
         y : array-like of shape (n_samples,)
@@ -65,10 +66,10 @@ class TeamScorer(BaseEstimator):
         Returns
         -------
         score : float
-            Larger is better: error and cost come with a minus sign.
+            Larger is better: error and cost have a minus sign.
         """
         if human_labels is None:
-            raise ValueError(_why_nobody_answered())
+            raise ValueError(_why_missing())
         function, better = find_metric(self.metric)
         if self.greater_is_better is not None:
             better = self.greater_is_better
@@ -85,22 +86,23 @@ class TeamScorer(BaseEstimator):
         return value if better else -value
 
 
-def _why_nobody_answered() -> str:
-    """What to do about human_labels that did not arrive.
+def _why_missing() -> str:
+    """What to do if human_labels did not arrive.
 
     The text also ends up in a warning, if scikit-learn turns the error into a score of NaN.
     """
     if get_config()["enable_metadata_routing"]:
         return (
-            "human_labels did not reach the team's scorer: give them to the search's fit, or in "
-            "cross_validate's params; to the scorer itself as scorer(estimator, X, y, human_labels=...)"
+            "human_labels did not reach the team's scorer: give them to the search's fit, or in the "
+            "params of cross_validate, or to the scorer itself: scorer(estimator, X, y, "
+            "human_labels=...)"
         )
     return (
-        "metadata routing is off, so scikit-learn does not hand human_labels on to the team's scorer, "
-        "and no score of GridSearchCV, cross_validate and the like means anything. Call "
+        "metadata routing is off, so scikit-learn does not pass human_labels on to the team's scorer, "
+        "and the scores of GridSearchCV, cross_validate and the like mean nothing. Call "
         "sklearn.set_config(enable_metadata_routing=True) first, and give human_labels, without the "
-        "name of a step, to the search's fit or in cross_validate's params. Called by hand, the scorer "
-        "needs no routing: scorer(estimator, X, y, human_labels=...)"
+        "name of a step, to the search's fit or in the params of cross_validate. A direct call needs "
+        "no routing: scorer(estimator, X, y, human_labels=...)"
     )
 
 
@@ -111,14 +113,15 @@ def make_team_scorer(
     greater_is_better: bool | None = None,
     **options: Any,
 ) -> TeamScorer:
-    """Make a scorer that judges machine and human together, for GridSearchCV and its kin.
+    """Make a scorer that judges machine and human together, for GridSearchCV and the like.
 
-    It asks the estimator for `predict_assisted` with the human's answers, which reach it by
-    scikit-learn's metadata routing under the name `human_labels`; it requests them itself. Routing
-    must be on (``sklearn.set_config(enable_metadata_routing=True)``), otherwise the scorer says so: by
-    an error, which scikit-learn's searches turn into a warning and a score of NaN unless they are made
+    The scorer calls the estimator's `predict_assisted` with the human's answers. They reach it by
+    scikit-learn's metadata routing under the name `human_labels`, which the scorer requests itself.
+    Routing must be on (``sklearn.set_config(enable_metadata_routing=True)``). Otherwise the scorer raises
+    an error, which scikit-learn's searches turn into a warning and a score of NaN unless they were made
     with ``error_score="raise"``. A search whose scores are all NaN has chosen nothing.
-    It works with a plain `~sklearn.pipeline.Pipeline` whose last step has `predict_assisted`, too.
+    The scorer also works with a plain `~sklearn.pipeline.Pipeline` whose last step has
+    `predict_assisted`.
 
     An estimator that is fitted on `human_scores` or `human_loss` needs `human_labels` for the score
     only: ``AssistedSVC().set_fit_request(human_labels=False, human_loss=True)``.
@@ -126,16 +129,16 @@ def make_team_scorer(
     Parameters
     ----------
     metric : {"error", "f1", "sensitivity", "specificity", "cost"} or callable, default="error"
-        A callable is called with (y_true, y_pred); where it has parameters named `deferred` or
-        `pos_label` it gets the mask of the deferred cases and, if the classes are numbers, the
-        estimator's second class. For classes that are words, "f1", "sensitivity", "specificity" and a
-        "cost" of unequal prices need ``pos_label=...``.
+        A callable is called with (y_true, y_pred). If it has a parameter `deferred`, it gets the mask
+        of the deferred cases; if it has a parameter `pos_label` and the classes are numbers, it gets
+        the estimator's second class. For classes that are words, "f1", "sensitivity", "specificity"
+        and a "cost" with unequal costs of errors need ``pos_label=...``.
     batch : bool, default=False
         False: cases are deferred one at a time (`defer`). True: the paper's batch rule, the top
         cases of the test set (`defer_top`).
     greater_is_better : bool, default=None
-        With False the value gets a minus sign, as in scikit-learn's ``neg_*`` scorers. None knows the
-        named metrics and takes callables as they are.
+        With False the value gets a minus sign, as in scikit-learn's ``neg_*`` scorers. None chooses
+        the sign for the metrics of this package, and leaves other callables as they are.
     **options
         Passed on to the metric, such as ``pos_label="sick"`` or, for "cost", ``false_negative=5``,
         ``deferral_cost=0.1``.
@@ -167,4 +170,6 @@ def make_team_scorer(
     unknown = [name for name in options if name not in known]
     if unknown and not takes_any:
         raise TypeError(f"the metric {metric!r} has no option {unknown[0]!r}")
-    return TeamScorer(metric, batch, greater_is_better, options or None)
+    return TeamScorer(
+        metric, batch=batch, greater_is_better=greater_is_better, options=options or None
+    )

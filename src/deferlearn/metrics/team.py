@@ -1,4 +1,4 @@
-"""The metrics as plain functions of labels, answers and, for the cost, the deferred cases."""
+"""The metrics of a team, as functions of labels, answers and, for the cost, the deferred cases."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deferlearn._utils.checks import plain
-from deferlearn.metrics._counts import check_deferred, check_pair, count, ratio
+from deferlearn.metrics.counts import check_costs, check_deferred, check_pair, count, ratio
 
 
 def team_error(y_true: ArrayLike, y_pred: ArrayLike) -> float:
@@ -43,7 +42,7 @@ def team_f1(
     pos_label: Any = None,
     zero_division: str | float = "warn",
 ) -> float:
-    """F1 score on the positive class: found and rightly so, ``2 TP / (2 TP + FP + FN)``.
+    """F1 score on the positive class, ``2 TP / (2 TP + FP + FN)``.
 
     Parameters
     ----------
@@ -52,10 +51,9 @@ def team_f1(
     y_pred : array-like of shape (n_samples,)
         The team's answers.
     pos_label : label, default=None
-        The positive class. None is the larger one of two numbers; words have no larger one, so it
-        must be given for them.
+        The positive class. None means the larger of two numbers; labels that are words need it.
     zero_division : "warn" or float, default="warn"
-        Value where nothing is positive, in truth or answers; "warn" is 0 with a warning.
+        Value if neither a label nor an answer is positive; "warn" gives 0 and a warning.
 
     Returns
     -------
@@ -68,7 +66,7 @@ def team_f1(
     >>> team_f1(["sick", "sick", "well"], ["sick", "well", "well"], pos_label="sick")
     0.6666666666666666
     """
-    tp, fp, fn, _ = count(y_true, y_pred, pos_label)
+    _, fp, fn, tp = count(y_true, y_pred, pos_label)
     return ratio(2 * tp, 2 * tp + fp + fn, "F1", "positive labels or answers", zero_division)
 
 
@@ -88,10 +86,9 @@ def team_sensitivity(
     y_pred : array-like of shape (n_samples,)
         The team's answers.
     pos_label : label, default=None
-        The positive class. None is the larger one of two numbers; words have no larger one, so it
-        must be given for them.
+        The positive class. None means the larger of two numbers; labels that are words need it.
     zero_division : "warn" or float, default="warn"
-        Value where no case is positive; "warn" is 0 with a warning.
+        Value if no case is positive; "warn" gives 0 and a warning.
 
     Returns
     -------
@@ -104,7 +101,7 @@ def team_sensitivity(
     >>> team_sensitivity([1, 1, -1, -1], [1, -1, -1, -1])
     0.5
     """
-    tp, _, fn, _ = count(y_true, y_pred, pos_label)
+    _, _, fn, tp = count(y_true, y_pred, pos_label)
     return ratio(tp, tp + fn, "sensitivity", "positive cases", zero_division)
 
 
@@ -115,7 +112,7 @@ def team_specificity(
     pos_label: Any = None,
     zero_division: str | float = "warn",
 ) -> float:
-    """Share of the negative cases that are left in peace.
+    """Share of the negative cases that are recognised as negative.
 
     Parameters
     ----------
@@ -124,10 +121,9 @@ def team_specificity(
     y_pred : array-like of shape (n_samples,)
         The team's answers.
     pos_label : label, default=None
-        The positive class. None is the larger one of two numbers; words have no larger one, so it
-        must be given for them.
+        The positive class. None means the larger of two numbers; labels that are words need it.
     zero_division : "warn" or float, default="warn"
-        Value where no case is negative; "warn" is 0 with a warning.
+        Value if no case is negative; "warn" gives 0 and a warning.
 
     Returns
     -------
@@ -140,7 +136,7 @@ def team_specificity(
     >>> team_specificity([1, 1, -1, -1], [1, -1, -1, -1])
     1.0
     """
-    _, fp, _, tn = count(y_true, y_pred, pos_label)
+    tn, fp, _, _ = count(y_true, y_pred, pos_label)
     return ratio(tn, tn + fp, "specificity", "negative cases", zero_division)
 
 
@@ -154,7 +150,7 @@ def team_cost(
     deferral_cost: float = 0.0,
     pos_label: Any = None,
 ) -> float:
-    """Average price of a case: of false alarms, of missed cases, and of the human's time.
+    """Average cost of a case: of false alarms, of missed cases, and of the human's time.
 
     ``(false_positive FP + false_negative FN + deferral_cost * deferred cases) / n_samples``.
 
@@ -167,17 +163,17 @@ def team_cost(
     deferred : array-like of bool of shape (n_samples,), default=None
         Which cases the human took; needed if `deferral_cost` is not 0.
     false_positive, false_negative : float, default=1
-        Price of an error of either kind.
+        Cost of an error of either kind.
     deferral_cost : float, default=0
-        Price of a case that the human takes.
+        Cost of a case that the human takes, in the same unit.
     pos_label : label, default=None
-        The positive class. None is the larger one of two numbers; words have no larger one, so it
-        must be given for them, unless both errors have one price.
+        The positive class. None means the larger of two numbers; labels that are words need it, unless
+        both kinds of errors cost the same.
 
     Returns
     -------
     cost : float
-        Smaller is better. With the default prices it is the error.
+        Smaller is better. With the default costs it is the error.
 
     Examples
     --------
@@ -186,14 +182,9 @@ def team_cost(
     >>> team_cost(y_true, y_pred, deferred, false_negative=5, deferral_cost=0.4)
     1.6
     """
-    prices = {
-        "false_positive": false_positive,
-        "false_negative": false_negative,
-        "deferral_cost": deferral_cost,
-    }
-    for name, price in prices.items():
-        if not 0 <= price < np.inf:
-            raise ValueError(f"{name} is a price: give a number >= 0, got {plain(price)!r}")
+    check_costs(
+        false_positive=false_positive, false_negative=false_negative, deferral_cost=deferral_cost
+    )
     _, fp, fn, _ = count(y_true, y_pred, pos_label, either=false_positive == false_negative)
     n_samples = len(np.asarray(y_true))
     cost = false_positive * fp + false_negative * fn

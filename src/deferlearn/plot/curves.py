@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deferlearn.evaluation.curves import (
-    CONFIDENCE,
     PAPER_BUDGETS,
     AutomationCurve,
     automation_curve,
 )
+from deferlearn.evaluation.intervals import CONFIDENCE
 from deferlearn.plot._frame import (
     add_legend,
     axes_or_new,

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from deferlearn import AssistedSVC, assistance_report
 from deferlearn.datasets import make_shifted
 from deferlearn.evaluation import AssistanceReport
-from deferlearn.evaluation.assistance.inputs import Prices
+from deferlearn.evaluation.assistance.inputs import Costs
 from deferlearn.evaluation.assistance.judge import Judge
-from deferlearn.evaluation.assistance.study import _report
+from deferlearn.evaluation.assistance.study import make_report
 from deferlearn.evaluation.assistance.tables import best_place
 from deferlearn.evaluation.assistance.trial import Trial
 from deferlearn.evaluation.assistance.verdict import Findings, decide, sentences
@@ -50,19 +50,15 @@ def row(budget, low, high, **changes):
 
 def found(rows, best=0.0, **changes):
     machine, human = {"who": "machine", "error": 0.3}, {"who": "human", "error": 0.2}
+    counts = {"n_cases": 200, "n_groups": 200, "n_left_out": 0, "n_readers": 1}
     options = {
         "teams": [machine, *rows, human],
         "factors": [],
         "subgroups": [],
         "best_budget": best,
-        "min_gain": 0.01,
         "measure": "error",
-        "n_cases": 200,
-        "n_groups": 200,
-        "n_left_out": 0,
-        "column": "",
-        "panel": "",
-        "always_right": False,
+        "subgroup_name": None,
+        "settings": counts | {"min_gain": changes.pop("min_gain", 0.01)},
     }
     return Findings(**(options | changes))
 
@@ -126,7 +122,7 @@ def test_humans_alone(changes, words):
     rows = [row(0.1, -0.1, -0.05, **changes), row(0.3, -0.2, -0.1)]
     said = sentences(found(rows, 0.1), "yes", 0.1)
     assert any(words in sentence for sentence in said)
-    needed = "not shown to be worse than they are is 30%"
+    needed = "not shown to be worse than humans alone is 30%"
     assert any(needed in sentence for sentence in said) == ("versus_human_low" in changes)
 
 
@@ -147,7 +143,7 @@ def test_what_breaks_it():
     assert not any("always" in s for s in said)
     factors[-1]["human_error"] = 0.35  # not four times 0.1: on one class every answer is wrong
     said = sentences(found(rows, 0.1, factors=factors), "yes", 0.1)
-    assert any(s.startswith("If they err 4 times as often, or always on a class (") for s in said)
+    assert any(s.startswith("If they err 4 times as often, or always on one class (") for s in said)
     assert not any(s.startswith("If they err 0.5") for s in said)  # changes nothing
 
 
@@ -175,16 +171,16 @@ def trial_of(costs):
     n = wrong.shape[1]
     zero = np.zeros_like(wrong)
     return Trial(
-        [i / 10 for i in range(len(wrong))],
-        np.arange(n),
-        np.arange(n) % 2 == 0,
-        np.zeros(n, dtype=bool),
-        wrong,
-        zero,
-        zero,
-        np.arange(n),
-        float(n),
-        5,
+        budgets=[i / 10 for i in range(len(wrong))],
+        rows=np.arange(n),
+        positive=np.arange(n) % 2 == 0,
+        human_wrong=np.zeros(n, dtype=bool),
+        wrong=wrong,
+        deferred=zero,
+        machine_wrong=zero,
+        group=np.arange(n),
+        n_train=float(n),
+        n_splits=5,
     )
 
 
@@ -204,7 +200,7 @@ def errors(n, k):
     ],
 )
 def test_best_budget(counts, best):
-    judge = Judge(trial_of([errors(200, k) for k in counts]), Prices(1.0, 1.0, 0.0), 0.95)
+    judge = Judge(trial_of([errors(200, k) for k in counts]), Costs(), 0.95)
     assert best_place(judge) == best
 
 
@@ -222,31 +218,35 @@ def trials(draw):
     human_wrong = np.array(draw(st.lists(st.booleans(), min_size=n, max_size=n)))
     kept_wrong = table(halves).reshape(budgets, n) * (1 - deferred)
     return Trial(
-        [i / 10 for i in range(budgets)],
-        np.arange(n),
-        np.array(draw(st.lists(st.booleans(), min_size=n, max_size=n))),
-        human_wrong,
-        kept_wrong + deferred * human_wrong,
-        deferred,
-        table(halves).reshape(budgets, n) * deferred,
-        np.array(draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))),
-        draw(st.floats(1.0, 100.0)),
-        2,
+        budgets=[i / 10 for i in range(budgets)],
+        rows=np.arange(n),
+        positive=np.array(draw(st.lists(st.booleans(), min_size=n, max_size=n))),
+        human_wrong=human_wrong,
+        wrong=kept_wrong + deferred * human_wrong,
+        deferred=deferred,
+        machine_wrong=table(halves).reshape(budgets, n) * deferred,
+        group=np.array(draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))),
+        n_train=draw(st.floats(1.0, 100.0)),
+        n_splits=2,
     )
 
 
 @given(
     trials(),
-    st.sampled_from([Prices(1.0, 1.0, 0.0), Prices(0.0, 5.0, 0.3)]),
+    st.sampled_from([Costs(), Costs(0.0, 5.0, 0.3)]),
     st.sampled_from([[1.0], [0.0, 1.0, 7.0]]),
 )
 @settings(max_examples=60, deadline=None)
-def test_any_trial_makes_a_report_that_agrees_with_itself(trial, prices, factors):
+def test_any_trial_makes_a_report_that_agrees_with_itself(trial, costs, factors):
     n = len(trial.rows)
-    counts = {"n_readers": 1, "n_cases": n, "n_groups": len(set(trial.group)), "n_left_out": 0}
-    report = _report(
-        Judge(trial, prices, 0.9), factors, 0.01, "site", [str(i % 3) for i in range(n)], counts
+    report = make_report(
+        Judge(trial, costs, 0.9),
+        factors=factors,
+        subgroup_name="site",
+        subgroup_values=[str(i % 3) for i in range(n)],
+        settings={"n_readers": 1, "n_left_out": 0, "min_gain": 0.01},
     )
+    assert report.settings["n_groups"] == len(set(trial.group))
     json.dumps(report.to_dict(), allow_nan=False)
     assert str(report)
     tried = report.teams[1:-1]
@@ -321,7 +321,7 @@ def test_too_small_a_budget_is_said():
     assert report.teams[1]["difference"] == 0.0
     assert any("no case at all was deferred" in s for s in report.verdict)
     both = assistance_report(StubTeam(), X, Y, HUMAN, [0.01, 0.5], cv=SPLITS)
-    assert any(s.startswith("At 1% no case was deferred") for s in both.verdict) or (
+    assert any(s.startswith("At a budget of 1% no case was deferred") for s in both.verdict) or (
         both.budget == 0.01
     )
 
@@ -345,7 +345,7 @@ def test_what_all_fits_warn_of_is_said_once():
     with pytest.warns(UserWarning, match="the same each time") as caught:
         assistance_report(Worried(), X, Y, HUMAN, [0.2, 0.4], cv=4, random_state=0)
     assert len(caught) == 1
-    assert caught[0].filename.endswith("test_assistance_verdict.py")
+    assert caught[0].filename.endswith("test_verdict.py")
 
 
 def test_few_cases_are_said_to_be_few():
@@ -425,16 +425,16 @@ ONE_SIDED = [(np.flatnonzero(Y == 1), np.flatnonzero(Y == -1))]
         ({"y": np.ones(120)}, "y has 1 class"),
         ({"y": np.arange(120) % 3}, "Only binary"),
         ({"y": np.where(np.arange(120) == 3, np.nan, Y)}, "row 3 has no label"),
-        ({"y": WORDS, "human_labels": WORDS}, "Say pos_label='sick' or pos_label='well'"),
+        ({"y": WORDS, "human_labels": WORDS}, "Give pos_label='sick' or pos_label='well'"),
         ({"pos_label": 2}, "pos_label=2 is none of the classes"),
         ({"estimator": FullAutomation()}, "FullAutomation has no parameter 'budget'"),
         ({"estimator": Eager()}, "at a budget of 0 Eager still defers 60 of 60"),
         ({"estimator": Vague()}, "boolean mask of 60 cases"),
         ({"confidence": 95}, "between 0 and 1, got 95"),
-        ({"false_negative": -1.0}, "false_negative is a price"),
-        ({"deferral_cost": "high"}, "deferral_cost is a price: give a number >= 0, got 'high'"),
+        ({"false_negative": -1.0}, "false_negative must be a finite number >= 0"),
+        ({"deferral_cost": "high"}, "deferral_cost must be a finite number >= 0, got 'high'"),
         ({"false_negative": 0, "false_positive": 0}, "nothing to gain"),
-        ({"min_gain": -0.1}, "min_gain must be a number >= 0"),
+        ({"min_gain": -0.1}, "min_gain must be a finite number >= 0"),
         ({"human_error_factors": [1, -2]}, "numbers >= 0, got -2"),
         ({"human_error_factors": 2.0}, "sequence of numbers"),
         ({"subgroup": "age"}, "X is no table with columns"),

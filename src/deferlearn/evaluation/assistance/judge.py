@@ -8,72 +8,96 @@ from itertools import combinations
 
 import numpy as np
 
-from deferlearn.evaluation.assistance.inputs import Prices
+from deferlearn.evaluation.assistance.inputs import Bools, Costs
 from deferlearn.evaluation.assistance.trial import Trial
-from deferlearn.evaluation.intervals import Floats, Interval, joint_critical, mean_interval
+from deferlearn.evaluation.intervals import (
+    Ends,
+    Floats,
+    Interval,
+    joint_critical,
+    mean_interval,
+    single_critical,
+)
+
+SHARE = (0.0, 1.0)
 
 
 @dataclass(frozen=True)
 class Judge:
-    """A trial, prices and a level: everything that the tables are made of."""
+    """A trial, costs and a confidence level: everything that the tables are made of."""
 
     trial: Trial
-    prices: Prices
+    unit_costs: Costs
     confidence: float
 
     @cached_property
-    def price(self) -> Floats:
-        """Of a wrong answer to each case."""
-        return self.prices.of_errors(self.trial.positive)
+    def error_costs(self) -> Floats:
+        """The cost of a wrong answer to each case."""
+        return self.unit_costs.of_errors(self.trial.positive)
 
     @cached_property
     def costs(self) -> Floats:
-        """Of each case at each budget."""
-        return self.trial.wrong * self.price + self.prices.deferral_cost * self.trial.deferred
+        """The cost of each case at each budget."""
+        time = self.unit_costs.deferral_cost * self.trial.deferred
+        return self.trial.wrong * self.error_costs + time
 
     @cached_property
     def human_costs(self) -> Floats:
-        """Of each case if the human takes it."""
-        return self.trial.human_wrong * self.price + self.prices.deferral_cost
+        """The cost of each case if the human takes it."""
+        return self.trial.human_wrong * self.error_costs + self.unit_costs.deferral_cost
 
     @property
-    def ends(self) -> tuple[float, float]:
-        """Between which the difference of two costs of a case lies."""
-        most = self.prices.largest + self.prices.deferral_cost
+    def ends(self) -> Ends:
+        """The smallest and the largest difference of two costs of a case."""
+        most = self.unit_costs.largest + self.unit_costs.deferral_cost
         return -most, most
 
     @property
     def teams(self) -> range:
-        """Rows of the trial that have a human in them."""
+        """The rows of the trial with a budget above 0."""
         return range(1, len(self.trial.budgets))
 
-    @cached_property
-    def gains(self) -> list[Interval]:
-        """Cost at each budget less the machine's, case by case; all intervals hold together."""
-        differences = self.costs[1:] - self.costs[0]
-        critical = joint_critical(differences, self.trial.group, self.confidence)
-        return [mean_interval(d, self.trial.group, self.ends, critical) for d in differences]
+    def alone(
+        self,
+        values: Floats,
+        chosen: Bools | slice = slice(None),
+        *,
+        ends: Ends = SHARE,
+        widening: float = 1.0,
+    ) -> Interval:
+        """Mean over the chosen cases, with an interval that holds by itself."""
+        group = self.trial.group[chosen]
+        critical = single_critical(group, self.confidence)
+        return mean_interval(values[chosen], group, ends, critical, widening)
 
-    @cached_property
-    def against_human(self) -> list[Interval]:
-        """Cost at each budget less the human's; all intervals hold together."""
-        differences = self.costs - self.human_costs
-        critical = joint_critical(differences, self.trial.group, self.confidence)
-        # Humans need no training, so what it does to the team does not cancel: its part is widened.
-        spread = differences.var(axis=1)
-        part = np.divide(self.costs.var(axis=1), spread, out=np.ones_like(spread), where=spread > 0)
+    def together(self, differences: Floats, widening: Floats | None = None) -> list[Interval]:
+        """Mean of each row of differences of costs, with intervals that all hold together."""
+        group = self.trial.group
+        critical = joint_critical(differences, group, self.confidence)
+        factors = np.ones(len(differences)) if widening is None else widening
         return [
-            mean_interval(d, self.trial.group, self.ends, critical, widening)
-            for d, widening in zip(differences, 1 + (self.trial.widening - 1) * part, strict=True)
+            mean_interval(row, group, self.ends, critical, float(factor))
+            for row, factor in zip(differences, factors, strict=True)
         ]
 
     @cached_property
+    def gains(self) -> list[Interval]:
+        """Cost at each budget minus the machine's, case by case."""
+        return self.together(self.costs[1:] - self.costs[0])
+
+    @cached_property
+    def against_human(self) -> list[Interval]:
+        """Cost at each budget minus the human's, case by case."""
+        differences = self.costs - self.human_costs
+        # The human is not trained, so what training does to the team does not cancel: its part of the
+        # variance is widened.
+        spread = differences.var(axis=1)
+        part = np.divide(self.costs.var(axis=1), spread, out=np.ones_like(spread), where=spread > 0)
+        return self.together(differences, 1 + (self.trial.widening - 1) * part)
+
+    @cached_property
     def between_budgets(self) -> dict[tuple[int, int], Interval]:
-        """Cost at a budget less that at a smaller one, for all pairs; all intervals hold together."""
+        """Cost at a budget minus that at a smaller one, for all pairs (smaller, larger)."""
         pairs = list(combinations(range(len(self.costs)), 2))
         differences = np.array([self.costs[high] - self.costs[low] for low, high in pairs])
-        critical = joint_critical(differences, self.trial.group, self.confidence)
-        return {
-            pair: mean_interval(d, self.trial.group, self.ends, critical)
-            for pair, d in zip(pairs, differences, strict=True)
-        }
+        return dict(zip(pairs, self.together(differences), strict=True))

@@ -1,4 +1,4 @@
-"""The report for people: aligned columns for a terminal, the same in HTML for a notebook."""
+"""The report for readers: aligned columns for a terminal, HTML tables for a notebook."""
 
 from __future__ import annotations
 
@@ -12,102 +12,89 @@ from deferlearn.evaluation.assistance.verdict import interval, number, share
 
 @dataclass(frozen=True)
 class Section:
-    """A title and a table of words."""
+    """A title and a table of strings, whose rows have the same keys: the heads of the columns."""
 
     title: str
-    header: list[str]
-    rows: list[list[str]]
+    rows: list[dict[str, str]]
+
+    @property
+    def table(self) -> list[list[str]]:
+        """The heads of the columns, and all rows."""
+        return [list(self.rows[0]), *(list(row.values()) for row in self.rows)]
 
     def text(self) -> str:
-        """Columns aligned: the first to the left, numbers to the right."""
-        table = [self.header, *self.rows]
-        widths = [max(len(row[i]) for row in table) for i in range(len(self.header))]
-        lines = [
-            "  ".join(
-                cell.ljust(width) if i == 0 else cell.rjust(width)
-                for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-            ).rstrip()
-            for row in table
-        ]
-        return "\n".join([self.title, *(f"  {line}" for line in lines)])
+        """Aligned columns: the first to the left, the others to the right."""
+        widths = [max(map(len, column)) for column in zip(*self.table, strict=True)]
+        lines = [self.title]
+        for first, *others in self.table:
+            cells = [cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)]
+            lines.append("  ".join(["", first.ljust(widths[0]), *cells]).rstrip())
+        return "\n".join(lines)
 
     def html(self) -> str:
-        """A caption and a table; all words are escaped."""
-        head = "".join(f"<th>{escape(cell)}</th>" for cell in self.header)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
-            for row in self.rows
+        """A caption and a table; all text is escaped."""
+        head, *body = (
+            "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row)
+            for row, tag in zip(self.table, ["th", *["td"] * len(self.rows)], strict=True)
         )
         return (
-            f"<table><caption>{escape(self.title)}</caption><thead><tr>{head}</tr></thead>"
-            f"<tbody>{body}</tbody></table>"
+            f"<table><caption>{escape(self.title)}</caption><thead><tr>{head}</tr></thead><tbody>"
+            + "".join(f"<tr>{row}</tr>" for row in body)
+            + "</tbody></table>"
         )
 
 
 def sections(report: Any) -> list[Section]:
-    """The tables of a report; factors and subgroups at the budget that its verdict speaks of."""
-    parts = [_team_section(report)]
-    budget = share(report.budget)
-    factors = [row for row in report.factors if row["budget"] == report.budget]
+    """The tables of a report; factors and subgroups at the budget that its verdict is about."""
+    level, budget = f"{100 * report.confidence:.4g}%", f"at a budget of {share(report.budget)}"
+    measure = "error" if report.measure == "error" else "cost of errors"
+    factors = [
+        {
+            "factor": f"{row['factor']:g}",
+            "human error": number(row["human_error"]),
+            f"team's {report.measure}": number(row[report.measure]),
+            "team - machine": interval(row, "difference"),
+        }
+        for row in report.factors
+        if row["budget"] == report.budget
+    ]
+    subgroups = [
+        {
+            "": str(row["subgroup"]),
+            "cases": str(row["n_cases"]),
+            "positive": str(row["n_positive"]),
+            **{who: number(row[f"{who}_error"]) for who in ("machine", "human", "team")},
+            f"{measure}: team - machine": interval(row, "difference"),
+        }
+        for row in report.subgroups
+        if row["budget"] == report.budget
+    ]
+    found = [
+        Section(
+            f"[{level} intervals; the intervals of differences hold at all budgets together]",
+            [_team_row(row, report.measure) for row in report.teams],
+        )
+    ]
     if len(factors) > 1:
-        parts.append(
-            Section(
-                f"If humans err otherwise on the cases they take, at a budget of {budget}",
-                ["factor", "human error", f"team's {report.measure}", "team - machine"],
-                [
-                    [
-                        f"{row['factor']:g}",
-                        number(row["human_error"]),
-                        number(row[report.measure]),
-                        interval(row, "difference"),
-                    ]
-                    for row in factors
-                ],
-            )
-        )
-    own = [row for row in report.subgroups if row["budget"] == report.budget]
-    if own:
-        priced = "error" if report.measure == "error" else "price of errors"
-        parts.append(
-            Section(
-                f"Errors by {report.subgroup_name}, at a budget of {budget}",
-                ["", "cases", "positive", "machine", "human", "team", f"{priced}: team - machine"],
-                [
-                    [
-                        str(row["subgroup"]),
-                        str(row["n_cases"]),
-                        str(row["n_positive"]),
-                        *(number(row[f"{who}_error"]) for who in ("machine", "human", "team")),
-                        interval(row, "difference"),
-                    ]
-                    for row in own
-                ],
-            )
-        )
-    return parts
+        title = f"If humans err more or less often on the deferred cases, {budget}"
+        found.append(Section(title, factors))
+    if subgroups:
+        found.append(Section(f"Errors by {report.subgroup_name}, {budget}", subgroups))
+    return found
 
 
-def _team_section(report: Any) -> Section:
-    level = f"{100 * report.confidence:.4g}%"
-    names = ["error", "sensitivity", "specificity"]
-    if report.measure == "cost":
-        names.append("cost")
-    header = ["", "budget", "deferred", *names, f"{report.measure}: team - machine", "team - human"]
-    rows = []
-    for row in report.teams:
-        budget = "all" if row["budget"] is None else share(row["budget"])
-        rows.append(
-            [
-                row["who"] + (" alone" if row["who"] != "team" else ""),
-                budget.replace(" training", ""),
-                f"{100 * row['deferred']:.3g}%",
-                *(_level(row, name) for name in names),
-                interval(row, "difference") if "difference" in row else "",
-                interval(row, "versus_human") if row["who"] == "team" else "",
-            ]
-        )
-    title = f"[{level} intervals; those of differences hold at all budgets together]"
-    return Section(title, header, rows)
+def _team_row(row: Row, measure: str) -> dict[str, str]:
+    names = ["error", "sensitivity", "specificity", *(["cost"] if measure == "cost" else [])]
+    budget = "all" if row["budget"] is None else share(row["budget"])
+    team = row["who"] == "team"
+    return {
+        "": row["who"] + ("" if team else " alone"),
+        "budget": budget.replace(" training", ""),
+        "deferred": f"{100 * row['deferred']:.3g}%",
+        **{name: _level(row, name) for name in names},
+        f"{measure}: team - machine": interval(row, "difference") if team else "",
+        "team - human": interval(row, "versus_human") if team else "",
+    }
 
 
 def _level(row: Row, name: str) -> str:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 from deferlearn.evaluation.assistance.factors import Row
 from deferlearn.evaluation.assistance.layout import sections
-from deferlearn.evaluation.assistance.verdict import share
+from deferlearn.evaluation.assistance.verdict import Findings, share
 
 TABLES = ("teams", "steps", "factors", "subgroups")
 ANSWERS = {"yes": "yes", "no": "no", "unclear": "not clear from these data"}
 
 
-@dataclass(frozen=True)
-class AssistanceReport:
+@dataclass(frozen=True, kw_only=True)
+class AssistanceReport(Findings):
     """Whether assistance pays, with everything that the answer rests on; made by `assistance_report`.
 
     Attributes
@@ -25,37 +25,37 @@ class AssistanceReport:
         "yes" if the team is shown to cost less than the machine alone at `budget`. "no" if a gain of
         `min_gain` is ruled out at every budget tried.
     budget : float or int
-        The budget that `pays` and the verdict speak of: `best_budget` if it pays, else the one with the
-        smallest cost.
+        The budget that `pays` and the verdict are about: `best_budget` if assistance pays, else the one
+        with the smallest cost.
     best_budget : float or int
-        Beyond which more deferral is not shown to help; 0 if none is.
+        The budget beyond which more deferral is not shown to help; 0 if no budget is shown to help.
     verdict : list of str
         The answer in sentences.
     measure : {"error", "cost"}
-        What the verdict compares; they are the same unless prices were given.
+        What the verdict compares; they are the same unless costs were given.
     confidence : float
         Level of the intervals.
     teams : list of dict
         The machine alone, the team at each budget and the human alone: `who`, `budget`, the share
         `deferred` in the test parts, `error`, `sensitivity`, `specificity`, `cost`; `difference`, the
-        team's cost less the machine's; `versus_human`, the cost less that of the human alone; all of
+        team's cost minus the machine's; `versus_human`, the cost minus that of the human alone; all of
         these with `_low` and `_high`. `machine_error_on_deferred` and `human_error_on_deferred` are
-        errors on the cases handed over. `break_even_factor` is the factor of the human's errors there at
+        errors on the deferred cases. `break_even_factor` is the factor of the human's errors there at
         which team and machine cost the same: 0 if the team costs more even with humans who never
         err, None if no factor does.
     steps : list of dict
         What each step to the next larger budget does to the cost: `from_budget`, `to_budget`, `difference`.
     factors : list of dict
-        The team if humans err `factor` times as often on the cases that they take: `human_error` there,
+        The team if humans err `factor` times as often on the deferred cases: `human_error` there,
         `error`, `cost`, `difference`.
     subgroups : list of dict
         For each `subgroup` and `budget`: `n_cases`, `n_groups`, `n_positive`, `deferred`,
-        `machine_error`, `human_error`, `team_error`, and `difference`, the price of the team's errors
-        less that of the machine's.
+        `machine_error`, `human_error`, `team_error`, and `difference`, the cost of the team's errors
+        minus that of the machine's.
     subgroup_name : str or None
         The column of the subgroups.
     settings : dict
-        What was asked for, and counts: cases, groups, splits, readers.
+        The settings of the report, and counts: cases, groups, splits, readers.
 
     Examples
     --------
@@ -76,20 +76,13 @@ class AssistanceReport:
 
     pays: str
     budget: float | int
-    best_budget: float | int
     verdict: list[str]
-    measure: str
     confidence: float
-    teams: list[Row]
     steps: list[Row]
-    factors: list[Row]
-    subgroups: list[Row] = field(default_factory=list)
-    subgroup_name: str | None = None
-    settings: dict[str, Any] = field(default_factory=dict)
 
     @property
     def headline(self) -> str:
-        """Question and answer in a line."""
+        """Question and answer in one line."""
         at = f", at a budget of {share(self.budget)}" if self.pays == "yes" else ""
         return f"Does assistance pay? {ANSWERS[self.pays].capitalize()}{at}."
 
@@ -107,12 +100,12 @@ class AssistanceReport:
         return f"<div><h4>{escape(self.headline)}</h4><ul>{said}</ul>{tables}</div>"
 
     def to_dict(self) -> dict[str, Any]:
-        """The report in what JSON knows: numbers, words, lists and dicts; None where there is no number.
+        """The report as numbers, strings, lists and dicts, ready for JSON; None for unknown numbers.
 
         Returns
         -------
         report : dict
-            By the names of the attributes, and `headline`.
+            The attributes by their names, and `headline`.
         """
         plain = {name: _plain(getattr(self, name)) for name in self.__dataclass_fields__}
         return plain | {"headline": self.headline}
@@ -123,7 +116,7 @@ class AssistanceReport:
         Parameters
         ----------
         table : {"teams", "steps", "factors", "subgroups"}, default="teams"
-            Which.
+            Which table.
 
         Returns
         -------
@@ -147,4 +140,4 @@ def _plain(value: Any) -> Any:
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    return str(value)  # a label of another kind, such as a date
+    return str(value)  # a label of another type, such as a date

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_consistent_length
 
-from deferlearn.evaluation.assistance import inputs, tables, verdict
+from deferlearn.evaluation.assistance import inputs, tables
 from deferlearn.evaluation.assistance.factors import factor_table
 from deferlearn.evaluation.assistance.judge import Judge
 from deferlearn.evaluation.assistance.report import AssistanceReport
-from deferlearn.evaluation.assistance.trial import Trial, check_estimator, make_splits, run_trial
+from deferlearn.evaluation.assistance.trial import check_estimator, make_splits, run_trial
+from deferlearn.evaluation.assistance.verdict import Findings, decide, sentences
+from deferlearn.metrics.counts import check_costs
 from deferlearn.teams.refits import SplitData, check_confidence, check_human
 
 
@@ -44,46 +45,51 @@ def assistance_report(
     r"""Say whether a team of machine and human beats the machine alone on data like these, and when.
 
     At each budget a clone of the estimator is fitted on every training part and answers the test part
-    together with the human; at a budget of 0 it is the machine alone. Each case is judged by teams that
-    have not seen it, and all are compared case by case.
+    together with the human; at a budget of 0 the machine answers alone. Each case is judged by teams
+    that were fitted without it, and all comparisons are made case by case.
 
     Parameters
     ----------
     estimator : estimator with `predict_assisted` and a parameter `budget`
-        `AssistedSVC`, a triage baseline, or a pipeline around one, fitted or not: clones are fitted.
+        `AssistedSVC`, a triage baseline, or a pipeline around one. Only clones of it are fitted.
     X : array-like of shape (n_samples, n_features)
         Cases.
     y : array-like of shape (n_samples,)
         True labels of two classes.
     human_labels : array-like of shape (n_samples,) or (n_samples, n_readers)
-        The humans' answers, in the labels of y. Of several readers the majority counts, as in
-        `AssistedSVC.predict_assisted`. Answers may be missing (NaN, None); a case that nobody answered is
-        learned from, but not judged.
+        The humans' answers, in the labels of y. If there are several readers, the majority counts, as in
+        `AssistedSVC.predict_assisted`. Answers may be missing (NaN, None); a case without any answer is
+        used for training, but not judged.
     budgets : array-like, default=(0, 0.05, 0.1, 0.2, 0.3)
         Fractions, or numbers of training samples if all of them are integers. 0 is always measured.
     human_scores, human_loss : array-like, default=None
-        What `fit` is told of the human instead of `human_labels`; at most one of them.
+        Passed to `fit` instead of `human_labels`; at most one of them.
     cv : int, splitter, iterable of (train, test) or None, default=None
-        None: five folds, twice. An integer: that many folds. Folds are shuffled, stratified, and by
-        groups if given. A case that is tested several times counts once, with the mean of its tests.
+        None means five folds, repeated twice; an integer is the number of folds. Folds are shuffled,
+        stratified, and keep groups together if they are given. A case that is tested several times
+        counts once, with the mean of its tests.
     groups : array-like of shape (n_samples,), default=None
-        Groups, such as patients, that no fold tears apart and that intervals are based on.
+        Groups, such as patients, that are kept together in the folds and that intervals are based on.
     subgroup : str or array-like of shape (n_samples,), default=None
-        A column of the data frame X, or a value for each case: results are given for each value too.
+        A column of the data frame X, or a value for each case. Without it there are no results by
+        subgroup.
     pos_label : label, default=None
-        The positive class; None is the larger of two numbers. For words it must be said.
+        The positive class; None means the larger of two numbers. Labels that are words need it.
     false_positive, false_negative : float, default=1
-        Price of an error of either kind, as in `deferlearn.metrics.team_cost`.
+        Cost of an error of either kind, as in `deferlearn.metrics.team_cost`.
     deferral_cost : float, default=0
-        Price of a case that a human takes, in the same unit.
+        Cost of a case that a human takes, in the same unit.
     min_gain : float, default=0.01
-        Gains in cost that are surely smaller count as none. 0 says "no" only where harm is shown.
+        A gain in cost that is shown to be smaller counts as none. With 0 the answer is "no" only if
+        harm is shown at every budget.
     human_error_factors : sequence of float, default=(0.5, 1, 2)
-        What if humans err so many times as often as in these data on the cases that they take?
+        The table `factors` shows what happens if humans err that many times as often on the deferred
+        cases as in these data.
     confidence : float, default=0.95
         Level of the intervals.
     batch : bool, default=True
-        True: the batch rule (`defer_top`) in each test part. False: one case at a time (`defer`).
+        True: cases are deferred by the batch rule (`defer_top`) in each test part. False: they are
+        deferred one at a time (`defer`).
     n_jobs : int or None, default=None
         Number of processes, as in scikit-learn.
     random_state : int, RandomState or None, default=None
@@ -92,7 +98,7 @@ def assistance_report(
     Returns
     -------
     report : AssistanceReport
-        Tables, `pays`, `best_budget` and a `verdict` in words; print it, or `plot()` it.
+        Tables, `pays`, `best_budget` and a `verdict` in words. Print it to read it.
 
     See Also
     --------
@@ -100,8 +106,8 @@ def assistance_report(
 
     Notes
     -----
-    **Intervals** are about new cases from where these came from, and rest on cases, or groups of them,
-    not on splits: splits of one data set share cases, and their results are not independent.
+    **Intervals** are about new cases from the same source. They are based on cases, or groups of cases,
+    not on splits: splits of one data set share cases, so their results are not independent.
 
     - Comparisons of teams with the machine, and of budgets, are paired by case, with the interval of Bonett
       and Price (2012) and Student's t; the intervals of one table hold at all budgets together. What the
@@ -109,22 +115,22 @@ def assistance_report(
     - It does not cancel in the error, sensitivity, specificity and cost of a team or machine, nor in
       comparisons with the human. Their variances are widened by :math:`1 + n / n_{train}`, the
       correction of Nadeau and Bengio (2003) for resampled splits.
-    - In simulations (triage with 100 and 250 cases, `AssistedSVC` with 100, three budgets) intervals at 95%
+    - In simulations (triage with 100 and 250 cases, `AssistedSVC` with 100, three budgets) 95% intervals
       held in 91 to 99% of the data sets for errors, in 92 to 98% for all differences from the machine
-      together, in 97 to 98% for all those from the human together. With 60 cases differences always held:
-      their intervals are wider than needed there. Without widening, those of errors held in as few as
-      83%. Where assistance had no effect, the verdict was "yes" in at most 2% of the data sets.
+      together, and in 97 to 98% for all those from the human together. With 60 cases those of differences
+      always held, so they are wider than needed there. Without widening, intervals of errors held in as
+      few as 83%. If assistance had no effect, the verdict was "yes" in at most 2% of the data sets.
 
-    **The best budget** is reached from the machine alone upwards: a larger budget is taken if it is shown
-    to cost less than the machine and than the budget taken last.
+    **The best budget** is found from the machine alone upwards: a larger budget is taken if it is shown
+    to cost less than the machine and less than the budget taken last.
 
     **Human error by a factor** :math:`f`. Humans in practice may be more or less careful than those who
-    answered here. The table `factors` asks what becomes of the fitted teams if humans err f times as
-    often on the cases that these hand over, on either class, at most always. Expected costs are computed,
-    nothing is drawn: right answers become wrong, or wrong ones right, at random. The choice of
-    the cases stays as it was learned.
+    answered here. The table `factors` shows the fitted teams if humans err f times as often on the cases
+    that these teams defer, on either class, but at most always. Right answers become wrong, or wrong ones
+    right, at random; the expected costs are computed without draws. The choice of the deferred cases
+    stays as it was learned.
 
-    **Tuning** that has seen these data makes the team look better than it is. Put it into the estimator.
+    **Tuning** on these data makes the team look better than it is, unless it is part of the estimator.
 
     References
     ----------
@@ -152,94 +158,69 @@ def assistance_report(
     >>> [row["budget"] for row in report.teams]
     [0.0, 0.2, 0.4, None]
     """
-    told = {"human_labels": human_labels, "human_scores": human_scores, "human_loss": human_loss}
-    told_by = check_human(told)
+    human = {"human_labels": human_labels, "human_scores": human_scores, "human_loss": human_loss}
+    given = check_human(human)
     check_confidence(confidence)
+    check_costs(min_gain=min_gain)
     check_estimator(estimator)
-    check_consistent_length(X, y, *told.values(), groups)
-    answers = inputs.check_labels(y, human_labels, pos_label)
-    n = len(answers.y)
+    check_consistent_length(X, y, *human.values(), groups)
+    answers = inputs.check_labels(y, human_labels, pos_label, groups)
     levels = inputs.check_levels(budgets)
-    prices = inputs.check_prices(answers, false_positive, false_negative, deferral_cost)
+    costs = inputs.Costs(false_positive, false_negative, deferral_cost)
     factors = inputs.check_factors(human_error_factors)
-    gain = inputs.check_gain(min_gain)
-    group = inputs.group_codes(groups, n)
-    parts = inputs.subgroup_values(subgroup, X, n)
-    splits = make_splits(cv, X, answers.y, groups, answers.classes, random_state)
-    data = SplitData(X, answers.y, answers.labels, told_by, told[told_by], groups)
-    trial = run_trial(
-        estimator,
-        data,
-        answers.truth,
-        answers.human,
-        answers.read,
-        group,
-        splits,
-        levels,
-        batch=batch,
-        n_jobs=n_jobs,
-    )
-    judge = Judge(trial, prices, confidence)
-    column, values = parts if parts is not None else (None, None)
-    settings = _settings(estimator, answers, trial, batch) | asdict(prices)
-    return _report(judge, factors, gain, column, values, settings)
-
-
-def _report(
-    judge: Judge,
-    factors: list[float],
-    min_gain: float,
-    column: str | None,
-    values: list[Any] | None,
-    settings: dict[str, Any],
-) -> AssistanceReport:
-    teams = tables.team_table(judge)
-    rows = factor_table(judge, factors)
-    subgroups = [] if values is None else tables.subgroup_table(judge, values)
-    best = judge.trial.budgets[tables.best_place(judge)]
-    measure = "error" if judge.prices.plain else "cost"
-    readers = settings["n_readers"]
-    found = verdict.Findings(
-        teams,
-        rows,
-        subgroups,
-        best,
-        min_gain,
-        measure,
-        settings["n_cases"],
-        settings["n_groups"],
-        settings["n_left_out"],
-        column or "",
-        f" (the majority of {readers} readers)" if readers > 1 else "",
-        not judge.trial.human_wrong.any(),
-    )
-    pays, budget = verdict.decide(found)
-    return AssistanceReport(
-        pays,
-        budget,
-        best,
-        verdict.sentences(found, pays, budget),
-        measure,
-        judge.confidence,
-        teams,
-        tables.step_table(judge),
-        rows,
-        subgroups,
-        column,
-        settings | {"min_gain": min_gain},
-    )
-
-
-def _settings(estimator: Any, answers: inputs.Answers, trial: Trial, batch: bool) -> dict[str, Any]:
-    return {
+    column, values = inputs.subgroup_values(subgroup, X, len(answers.y))
+    splits = make_splits(cv, X, answers.y, groups, random_state)
+    data = SplitData(X, answers.y, answers.labels, given, human[given], groups)
+    trial = run_trial(estimator, data, answers, splits, levels, batch=batch, n_jobs=n_jobs)
+    settings = {
         "estimator": repr(estimator),
-        "n_cases": len(trial.rows),
         "n_left_out": len(answers.y) - len(trial.rows),
-        "n_groups": len(np.unique(trial.group)),
-        "n_positive": int(trial.positive.sum()),
         "n_readers": answers.n_readers,
-        "n_splits": trial.n_splits,
         "classes": answers.classes.tolist(),
         "pos_label": answers.pos_label,
         "batch": bool(batch),
+        "min_gain": float(min_gain),
     }
+    return make_report(
+        Judge(trial, costs, confidence),
+        factors=factors,
+        subgroup_name=column,
+        subgroup_values=values,
+        settings=settings,
+    )
+
+
+def make_report(
+    judge: Judge,
+    *,
+    factors: list[float],
+    subgroup_name: str | None,
+    subgroup_values: list[Any],
+    settings: dict[str, Any],
+) -> AssistanceReport:
+    """The report about a trial, from its tables to its verdict."""
+    trial = judge.trial
+    counts = {
+        "n_cases": len(trial.rows),
+        "n_groups": len(np.unique(trial.group)),
+        "n_positive": int(trial.positive.sum()),
+        "n_splits": trial.n_splits,
+    }
+    found = Findings(
+        teams=tables.team_table(judge),
+        factors=factor_table(judge, factors),
+        subgroups=tables.subgroup_table(judge, subgroup_values),
+        best_budget=trial.budgets[tables.best_place(judge)],
+        measure="error" if judge.unit_costs == inputs.Costs() else "cost",
+        subgroup_name=subgroup_name,
+        settings=settings | counts | vars(judge.unit_costs),
+    )
+    pays, budget = decide(found)
+    return AssistanceReport(
+        **vars(found),
+        pays=pays,
+        budget=budget,
+        verdict=sentences(found, pays, budget),
+        confidence=judge.confidence,
+        steps=tables.step_table(judge),
+    )

@@ -1,4 +1,4 @@
-"""The data on which tuned teams are compared: with doctors, radiologists, and experts by region."""
+"""The data for the comparison of tuned teams: with doctors, radiologists, and experts by region."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from deferlearn import datasets
 from deferlearn.experiments.data import (
     LINEAR_KERNEL,
     QUADRATIC_KERNEL,
+    RETINA,
     TEST_SHARE,
-    _random_rows,
-    _stream,
+    random_rows,
     retina,
+    stream,
 )
 from deferlearn.humans import DirichletHuman, UniformHuman, labels_from_scores
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]
 
-RETINA = ("messidor", "stare", "aptos")
 REAL_READERS: dict[str, Any] = {"lidc-majority": "majority", "lidc-decided": "decided"}
 BY_REGION = {
     "breast-cancer": datasets.load_breast_cancer,
@@ -34,15 +34,15 @@ BY_REGION = {
 SYNTHETIC = {"linear": datasets.make_linear, "quadratic": datasets.make_quadratic}
 NAMES = (*RETINA, *REAL_READERS, *BY_REGION, *SYNTHETIC)
 
-# Errors of the experts by region: where the first principal component is positive, and elsewhere.
+# Error rates of the experts by region: where the first principal component is positive, and elsewhere.
 GOOD_ERROR, POOR_ERROR = 0.05, 0.35
 SYNTHETIC_SAMPLES = 400
 SYNTHETIC_ERROR = 0.2
 READERS = 4
 
 
-@dataclass(frozen=True)
-class TeamSplit:
+@dataclass(frozen=True, kw_only=True)
+class ComparisonSplit:
     """Training and test part: features, labels and the human's answers (-1, +1), groups, kernel."""
 
     X_train: Floats
@@ -55,36 +55,36 @@ class TeamSplit:
     kernel: dict[str, Any]
 
 
-def team_split(name: str, seed: int) -> TeamSplit:
+def comparison_split(name: str, seed: int) -> ComparisonSplit:
     """A random split of 60% to 40%, with the answers of one human to all cases.
 
-    Features are standardised by the training part where data sets have units of all kinds; the
-    paper's own data stay as they are. Splits of the nodules keep patients together, and the four
-    readers take turns as the human.
+    The features of data sets with different units are standardised by the training part; the paper's
+    own data stay as they are. Splits of the nodules keep patients together, and the four readers take
+    turns as the human.
 
     Parameters
     ----------
     name : str
         One of `NAMES`.
     seed : int
-        Of the split, the draw and the human.
+        Seed of the split, the draw and the human.
 
     Returns
     -------
-    split : TeamSplit
+    split : ComparisonSplit
 
     Examples
     --------
-    >>> from deferlearn.experiments.team_data import team_split
-    >>> split = team_split("digits", 0)
+    >>> from deferlearn.experiments.comparison_data import comparison_split
+    >>> split = comparison_split("digits", 0)
     >>> split.X_train.shape, float((split.human_train != split.y_train).mean().round(1))
     ((1078, 64), 0.2)
     """
     if name not in NAMES:
-        raise ValueError(f"no data are named {name!r}; there are {', '.join(NAMES)}")
+        raise ValueError(f"no data set is named {name!r}; there are {', '.join(NAMES)}")
     groups = None
     kernel = QUADRATIC_KERNEL if name == "quadratic" else LINEAR_KERNEL
-    luck = _stream(seed, 1)
+    luck = stream(seed, 1)
     if name in RETINA:
         data = retina(name)
         X, y = data.data, data.target
@@ -97,22 +97,23 @@ def team_split(name: str, seed: int) -> TeamSplit:
         X, y = BY_REGION[name](return_X_y=True)
         answers = _answers_by_region(X, y, luck)
     else:
-        X, y = SYNTHETIC[name](SYNTHETIC_SAMPLES, random_state=_stream(seed, 0))
+        X, y = SYNTHETIC[name](SYNTHETIC_SAMPLES, random_state=stream(seed, 0))
         scores = UniformHuman(SYNTHETIC_ERROR).scores(y, random_state=luck)
         answers = labels_from_scores(scores)
     train, test = _rows(y, groups, seed)
     X = np.asarray(X, dtype=np.float64)
     if name in REAL_READERS or name in BY_REGION:
         X = StandardScaler().fit(X[train]).transform(X)
-    return TeamSplit(
-        X[train],
-        y[train],
-        np.asarray(answers)[train],
-        None if groups is None else np.asarray(groups)[train],
-        X[test],
-        y[test],
-        np.asarray(answers)[test],
-        kernel,
+    answers = np.asarray(answers)
+    return ComparisonSplit(
+        X_train=X[train],
+        y_train=y[train],
+        human_train=answers[train],
+        groups_train=None if groups is None else np.asarray(groups)[train],
+        X_test=X[test],
+        y_test=y[test],
+        human_test=answers[test],
+        kernel=kernel,
     )
 
 
@@ -125,7 +126,7 @@ def _answers_by_region(X: Floats, y: Labels, luck: np.random.RandomState) -> Lab
 
 def _rows(y: Labels, groups: Any, seed: int) -> tuple[Any, Any]:
     if groups is None:
-        return _random_rows(y, seed)
-    splitter = GroupShuffleSplit(1, test_size=TEST_SHARE, random_state=_stream(seed, 2))
+        return random_rows(y, seed)
+    splitter = GroupShuffleSplit(1, test_size=TEST_SHARE, random_state=stream(seed, 2))
     train, test = next(splitter.split(y, y, groups))
     return np.sort(train), np.sort(test)

@@ -1,4 +1,4 @@
-"""From an estimator to its team's metric: find who defers, call the metric with what it asks for."""
+"""Find a metric by its name, find the estimator that defers, and apply the one to the other."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.pipeline import Pipeline
 
 from deferlearn.humans.labels import check_truth
-from deferlearn.metrics._counts import has_larger
+from deferlearn.metrics.counts import has_larger
 from deferlearn.metrics.team import (
     team_cost,
     team_error,
@@ -34,19 +34,19 @@ METRICS: dict[str, tuple[Metric, bool]] = {
 
 
 def find_metric(metric: str | Metric) -> tuple[Metric, bool]:
-    """Look up a metric by its name; a function is taken as it is.
+    """Look up a metric by its name; a function is returned as it is.
 
     Parameters
     ----------
     metric : {"error", "f1", "sensitivity", "specificity", "cost"} or callable
-        A callable has the arguments (y_true, y_pred) and, if it wants to know, `deferred`.
+        A callable has the arguments (y_true, y_pred) and, if it needs them, `deferred` and `pos_label`.
 
     Returns
     -------
     function : callable
         The metric.
     greater_is_better : bool
-        False for "error" and "cost", also as functions of this package; True for all others.
+        False for "error" and "cost", by name or as functions of this package; True for all others.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def evaluate_team(
     classes: ArrayLike | None = None,
     **options: Any,
 ) -> float:
-    """Call a metric with what it asks for.
+    """Apply a metric to a team's answers, with the options that the metric takes.
 
     Parameters
     ----------
@@ -80,17 +80,18 @@ def evaluate_team(
     y_true, y_pred : array-like of shape (n_samples,)
         True labels and the team's answers.
     deferred : callable
-        Gives the mask of the deferred cases; called only if the metric asks for it.
+        Returns the mask of the deferred cases; called only if the metric takes `deferred`.
     classes : array-like of two labels, default=None
-        The estimator's classes. Of numbers the second is the positive one unless `options` or the
-        metric itself say otherwise: the labels in a small test set need not tell. Of words none is.
+        The estimator's classes. If they are numbers, the second one is positive unless `options` or
+        the metric itself sets `pos_label`: a small test set may lack a class. If they are words,
+        none is positive by default.
     **options
         Passed on to the metric.
 
     Returns
     -------
     value : float
-        What the metric returned.
+        The value of the metric.
 
     Examples
     --------
@@ -111,20 +112,20 @@ def evaluate_team(
 
 
 def find_member(estimator: Any, X: Any) -> tuple[Any, Any]:
-    """Find the estimator that knows `predict_assisted`, and its input.
+    """Find the estimator that has `predict_assisted`, and its input.
 
     Parameters
     ----------
     estimator : fitted estimator
-        It is returned itself if it has `predict_assisted`. A pipeline's last step is taken with X
-        transformed by the steps before, a search's `best_estimator_` with X as it is.
+        Returned as it is if it has `predict_assisted`. Of a pipeline, the last step is returned, with
+        X transformed by the steps before; of a search, its `best_estimator_`, with X as it is.
     X : array-like
         Input of `estimator`.
 
     Returns
     -------
     member : estimator
-        With `predict_assisted`.
+        The one that has `predict_assisted`.
     X : array-like
         Its input.
 

@@ -10,16 +10,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from deferlearn.evaluation.intervals import t_interval
+from deferlearn.experiments.comparison_data import NAMES, comparison_split
+from deferlearn.experiments.experiment import jobs_of
 from deferlearn.experiments.jobs import Job, Row
-from deferlearn.experiments.stats import t_interval
-from deferlearn.experiments.team_data import NAMES, team_split
 from deferlearn.teams import AssistedSVCCV
 from deferlearn.teams.candidates import DEFAULT_POLICIES, equip
 
 BUDGETS = (0.05, 0.1, 0.2, 0.3)
 SPLITS, QUICK_SPLITS = 20, 5
 TEAM = "team"
-# Each is tuned like the team: the same machines, folds and criterion, but this policy alone.
+# Each is tuned like the team, with the same machines, folds and criterion, but has this policy alone.
 BASELINES = {
     "automation": "automation",
     "uncertainty": "uncertainty",
@@ -27,50 +28,44 @@ BASELINES = {
     "the paper's": "margin",
 }
 ALPHAS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
-# No interval may lie wholly above it.
+# The team is much worse than a baseline if the whole interval of the difference is above this.
 WORST = 0.01
 
 
-def team_jobs(
+def comparison_jobs(
     names: Sequence[str] = NAMES, splits: int = SPLITS, seed: int = 0, budgets: Any = BUDGETS
 ) -> list[Job]:
-    """A job a data set and split; split by split, so that all data sets have rows early."""
-    return [
-        Job("team", {"dataset": name, "seed": k, "budgets": list(budgets), "alphas": list(ALPHAS)})
-        for k in range(seed, seed + splits)
-        for name in names
-    ]
+    """One job per split and data set; split by split, so that all data sets have rows early."""
+    axes = {"seed": range(seed, seed + splits), "dataset": names}
+    return jobs_of("team", axes, budgets=list(budgets), alphas=list(ALPHAS))
 
 
-def team_work(p: dict[str, Any]) -> list[Row]:
+def comparison_work(p: dict[str, Any]) -> list[Row]:
     """The team and the baselines at every budget on one split."""
-    split = team_split(p["dataset"], p["seed"])
+    split = comparison_split(p["dataset"], p["seed"])
     policies = {TEAM: DEFAULT_POLICIES, **{name: (word,) for name, word in BASELINES.items()}}
-    search = AssistedSVCCV(
-        alphas=p["alphas"], kernels=[split.kernel], random_state=p["seed"]
-    ).open_search(
+    search = AssistedSVCCV(alphas=p["alphas"], kernels=[split.kernel], random_state=p["seed"])
+    opened = search.open_search(
         split.X_train, split.y_train, human_labels=split.human_train, groups=split.groups_train
     )
-    alone = float(np.mean(split.human_test != split.y_test))
     fitted: dict[Any, Any] = {}
     rows = []
     for budget in p["budgets"]:
         for name, chosen in policies.items():
             start = perf_counter()
-            found = replace(search, policies=chosen).run(budget)
+            found = replace(opened, policies=chosen).run(budget)
             # A triage ranks alike at every budget; a team that is trained for one does not.
             trained = not found.team.shares_machines
             key = (str(found.params), budget if trained else None)
             if key not in fitted:
                 # Without folds a ranking is the same, unless it is learned from held-out samples.
                 folds = {} if found.team.needs_folds else {"cv": None}
-                team = equip(found.team, found.settings, folds)
-                samples = replace(search.context.samples, settings=found.settings)
-                fitted[key] = team.fit_samples(samples)
-            ready = fitted[key]
-            # Who was trained for a budget may have found that fewer should be deferred.
-            asked = ready.defer_top(split.X_test, ready.deferral_rate_ if trained else budget)
-            answer = np.where(asked, split.human_test, ready.predict(split.X_test))
+                samples = replace(opened.context.samples, settings=found.settings)
+                fitted[key] = equip(found.team, found.settings, folds).fit_samples(samples)
+            team = fitted[key]
+            # A team that was trained for a budget may have found that fewer should be deferred.
+            asked = team.defer_top(split.X_test, team.deferral_rate_ if trained else budget)
+            answer = np.where(asked, split.human_test, team.predict(split.X_test))
             rows.append(
                 {
                     "budget": budget,
@@ -80,7 +75,7 @@ def team_work(p: dict[str, Any]) -> list[Row]:
                     "cv_error": -found.score,
                     "policy": str(found.params["policy"]),
                     "alpha": found.settings.alpha,
-                    "humans": alone,
+                    "humans": float(np.mean(split.human_test != split.y_test)),
                     "n_train": len(split.y_train),
                     "n_test": len(split.y_test),
                     "seconds": perf_counter() - start,
@@ -89,8 +84,8 @@ def team_work(p: dict[str, Any]) -> list[Row]:
     return rows
 
 
-def team_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """A line a data set and budget: mean errors, and the team's paired difference from each baseline."""
+def comparison_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """One line per data set and budget: mean errors, and paired differences from each baseline."""
     lines = []
     for (dataset, budget), cell in rows.groupby(["dataset", "budget"], sort=False):
         errors = cell.pivot(index="seed", columns="method", values="error")
@@ -112,8 +107,8 @@ def team_table(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
-def verdicts(table: pd.DataFrame) -> dict[str, dict[str, int]]:
-    """For each baseline: cells with the team better, neither, worse, and worse by more than `WORST`."""
+def comparison_counts(table: pd.DataFrame) -> dict[str, dict[str, int]]:
+    """For each baseline, in how many cells the team is better, neither, worse, or much worse."""
     out = {}
     for name in BASELINES:
         low, high = table[f"low {name}"], table[f"high {name}"]

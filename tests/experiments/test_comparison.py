@@ -7,16 +7,27 @@ from scipy.stats import ttest_rel
 from typer.testing import CliRunner
 
 from deferlearn.cli.app import app
-from deferlearn.experiments import team
-from deferlearn.experiments.team import BASELINES, TEAM, team_jobs, team_table, team_work, verdicts
-from deferlearn.experiments.team_data import NAMES, team_split
+from deferlearn.experiments import comparison
+from deferlearn.experiments.comparison import (
+    BASELINES,
+    TEAM,
+    comparison_counts,
+    comparison_jobs,
+    comparison_table,
+    comparison_work,
+)
+from deferlearn.experiments.comparison_data import NAMES, comparison_split
 
 OPEN = ("lidc-majority", "breast-cancer", "digits", "linear", "quadratic")
 
 
 @pytest.mark.parametrize("name", OPEN)
 def test_splits(name):
-    split, again, other = team_split(name, 3), team_split(name, 3), team_split(name, 4)
+    split, again, other = (
+        comparison_split(name, 3),
+        comparison_split(name, 3),
+        comparison_split(name, 4),
+    )
     np.testing.assert_array_equal(split.X_train, again.X_train)
     np.testing.assert_array_equal(split.human_test, again.human_test)
     assert split.X_train.shape != other.X_train.shape or (split.X_train != other.X_train).any()
@@ -30,7 +41,7 @@ def test_splits(name):
 
 
 def test_experts_err_by_region():
-    split = team_split("digits", 0)
+    split = comparison_split("digits", 0)
     wrong = np.concatenate([split.human_train != split.y_train, split.human_test != split.y_test])
     X = np.vstack([split.X_train, split.X_test])
     X = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
@@ -40,12 +51,12 @@ def test_experts_err_by_region():
 
 
 def test_unknown_data():
-    with pytest.raises(ValueError, match="no data are named 'iris'; there are messidor"):
-        team_split("iris", 0)
+    with pytest.raises(ValueError, match="no data set is named 'iris'; there are messidor"):
+        comparison_split("iris", 0)
 
 
 def test_jobs_differ_in_split_and_data():
-    jobs = team_jobs(["digits", "linear"], 3, seed=5)
+    jobs = comparison_jobs(["digits", "linear"], 3, seed=5)
     assert [(job.parameters["seed"], job.parameters["dataset"]) for job in jobs] == [
         (seed, name) for seed in (5, 6, 7) for name in ("digits", "linear")
     ]
@@ -54,8 +65,8 @@ def test_jobs_differ_in_split_and_data():
 
 @pytest.fixture(scope="module")
 def rows():
-    (job,) = team_jobs(["linear"], 1, budgets=[0.1, 0.3])
-    return pd.DataFrame(team_work({**job.parameters, "alphas": [0.1]}))
+    (job,) = comparison_jobs(["linear"], 1, budgets=[0.1, 0.3])
+    return pd.DataFrame(comparison_work({**job.parameters, "alphas": [0.1]}))
 
 
 def test_work(rows):
@@ -68,7 +79,7 @@ def test_work(rows):
     # Fitted by hand: the machine's errors on the test part, and those of the least sure for humans.
     from sklearn.svm import SVC
 
-    split = team_split("linear", 0)
+    split = comparison_split("linear", 0)
     n = len(split.y_train)
     machine = SVC(kernel="linear", C=1 / (2 * 0.1 * n), tol=1e-9).fit(split.X_train, split.y_train)
     margin = machine.decision_function(split.X_test)
@@ -103,7 +114,7 @@ def made_up(seed=0):
 
 def test_table_has_paired_intervals():
     rows = made_up()
-    table = team_table(rows)
+    table = comparison_table(rows)
     for line in table.to_dict("records"):
         cell = rows[rows["budget"] == line["budget"]].pivot(
             index="seed", columns="method", values="error"
@@ -114,12 +125,12 @@ def test_table_has_paired_intervals():
             np.testing.assert_allclose(line[f"minus {name}"], (cell[TEAM] - cell[name]).mean())
         assert line["policy"] == "margin"
         assert line["splits"] == 10
-    for counts in verdicts(table).values():
+    for counts in comparison_counts(table).values():
         assert counts["cells"] == 2
         assert counts["better"] == 1
         assert counts["worse"] == 0
     worse = rows.assign(error=rows["error"] + 0.15 * (rows["method"] == TEAM))
-    for counts in verdicts(team_table(worse)).values():
+    for counts in comparison_counts(comparison_table(worse)).values():
         assert counts["worse"] == counts["much worse"] == 2
 
 
@@ -132,7 +143,7 @@ def pretend(parameters):
 @pytest.fixture
 def run(monkeypatch):
     monkeypatch.setenv("COLUMNS", "300")
-    monkeypatch.setattr(team, "team_work", pretend)
+    monkeypatch.setattr(comparison, "comparison_work", pretend)
     return lambda *words: CliRunner().invoke(app, ["bench", "team", *(str(word) for word in words)])
 
 
@@ -160,7 +171,9 @@ def test_command(run, tmp_path):
 def test_command_goes_on(run, tmp_path, monkeypatch):
     assert run("linear", "--out", tmp_path, "--splits", 2, "--jobs", 1).exit_code == 0
     asked = []
-    monkeypatch.setattr(team, "team_work", lambda p: asked.append(p["seed"]) or pretend(p))
+    monkeypatch.setattr(
+        comparison, "comparison_work", lambda p: asked.append(p["seed"]) or pretend(p)
+    )
     result = run("linear", "--out", tmp_path, "--splits", 4, "--jobs", 1)
     assert result.exit_code == 0, result.output
     assert asked == [2, 3]
@@ -174,7 +187,7 @@ def test_quick_is_five_splits(run, tmp_path):
 def test_command_refuses_other_data(run, tmp_path):
     result = run("iris", "--out", tmp_path / "new")
     assert result.exit_code == 2
-    assert "no data are named 'iris'; there are " + ", ".join(NAMES) in result.output
+    assert "no data set is named 'iris'; there are " + ", ".join(NAMES) in result.output
     assert not (tmp_path / "new").exists()
 
 
@@ -182,7 +195,7 @@ def test_job_that_fails(run, tmp_path, monkeypatch):
     def fail(parameters):
         raise RuntimeError("out of luck")
 
-    monkeypatch.setattr(team, "team_work", fail)
+    monkeypatch.setattr(comparison, "comparison_work", fail)
     result = run("linear", "--out", tmp_path, "--splits", 2, "--jobs", 1)
     assert result.exit_code not in (0, 2)
     assert "out of luck" in result.output
