@@ -145,7 +145,7 @@ def test_it_says_what_it_did(run, stored, cases, tmp_path):
     assert "79, and 1 without a label, left out" in text
     assert re.search(r"number columns +│ 3: size, dose, age", text)
     assert "constant, '[bold]x'" in text
-    assert re.search(r"left out: reader_2 +│ as you said", text)
+    assert re.search(r"left out: reader_2 +│ dropped on request", text)
     assert "20.0% of the cases" in text
     assert "Errors on 69 cases left out in turn" in text
     assert "Note: 10 of 79 cases were read by nobody" in text
@@ -306,7 +306,7 @@ def test_nothing_to_learn_from(run, tmp_path):
     path = write_csv(tmp_path / "cases.csv", {**cases, "k": [1] * 80})
     before = content_of(tmp_path)
     result = run("fit", path, "--label", "diagnosis", "--out", tmp_path / "m.skops")
-    assert_mistake(result, tmp_path, before, "no column can be learned from", "'k': constant")
+    assert_mistake(result, tmp_path, before, "no column can be used as a feature", "'k': constant")
 
 
 def test_places_that_cannot_be_written(run, cases, tmp_path):
