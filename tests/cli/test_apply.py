@@ -321,7 +321,9 @@ def test_a_row_that_is_too_long_far_down_changes_nothing(run, model, tmp_path, p
     path.write_text(path.read_text() + "one,too,many,cells,in,here\n")
     before = content_of(tmp_path)
     result = run("apply", model, path, "--out", tmp_path / "out.csv")
-    assert_mistake(result, tmp_path, before, "row 62 of", "has 6 cells, but there are 5 names")
+    assert_mistake(
+        result, tmp_path, before, "row 62 of", "has 6 cells, but the header has 5 columns"
+    )
 
 
 def test_wrong_and_tampered_models(run, model, path, tmp_path):
@@ -339,7 +341,7 @@ def test_wrong_and_tampered_models(run, model, path, tmp_path):
         ("tampered", "does not match its checksum"),
         ("cut", "damaged"),
         ("text", "no model that deferlearn.save has written"),
-        ("other", "none that `deferlearn fit` wrote"),
+        ("other", "a model that `deferlearn fit` did not write"),
         ("missing", "No such file"),
     ):
         file = tmp_path / f"{name}.skops"

@@ -1,4 +1,4 @@
-"""How good machine, human and team are on cases that they have not seen."""
+"""Errors of machine, human and team on held-out cases."""
 
 from __future__ import annotations
 
