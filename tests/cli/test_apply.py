@@ -173,7 +173,7 @@ def test_new_categories_and_extra_columns_are_no_error(run, model, tmp_path, new
     result = run("apply", model, path, "--out", out)
     assert result.exit_code == 0, result.output
     assert (
-        "column 'site' has 3 cells with a category that was not there in training" in result.stdout
+        "column 'site' has 3 cells with a category that did not occur in training" in result.stdout
     )
     assert "'Paris'" in result.stdout
     assert [row["free text"] for row in read_csv(out)] == new["free text"]
@@ -441,7 +441,9 @@ def test_answers_are_written_as_the_cases_are(run, tmp_path):
     assert run("import-answers", tmp_path / "e.json", "--out", answers).exit_code == 0
     before = content_of(tmp_path)
     result = run("fit", path, *words, *quick)
-    assert_mistake(result, tmp_path, before, "a.csv has no column 'case'", "as the cases are")
+    assert_mistake(
+        result, tmp_path, before, "a.csv has no column 'case'", "in the format of the cases"
+    )
 
 
 def _annotation(answer, who):

@@ -22,7 +22,7 @@ from deferlearn.tables.evaluation import cross_validated_errors
 from deferlearn.teams import AssistedSVCCV
 
 ROLES = ("--label", "diagnosis", "--human", "reader_1", "--human", "reader_2", "--id", "id")
-QUICK = ("--alpha", "0.1", "--no-evaluate")
+QUICK = ("--alpha", "0.1", "--no-evaluate", "--no-certify")
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def run(monkeypatch):
 
 @pytest.fixture
 def stored(monkeypatch):
-    """Models that would be stored, by name; storing takes seconds, for the certificate."""
+    """Models that would be stored, by name."""
     models = {}
     monkeypatch.setattr(
         deferlearn, "save", lambda model, path: models.update({path.name: model}), raising=False
@@ -147,7 +147,7 @@ def test_it_says_what_it_did(run, stored, cases, tmp_path):
     assert "constant, '[bold]x'" in text
     assert re.search(r"left out: reader_2 +│ dropped on request", text)
     assert "20.0% of the cases" in text
-    assert "Errors on 69 cases left out in turn" in text
+    assert "Errors on 69 held-out cases" in text
     assert "Note: 10 of 79 cases were read by nobody" in text
     assert "a little too low" in text
     assert f"Model: {out}" in text
@@ -228,6 +228,30 @@ def test_without_answers_it_says_so(run, stored, cases, tmp_path):
     result = run("fit", cases, *words, *QUICK, "--out", out)
     assert result.exit_code == 0, result.output
     assert "humans are taken to be always right" in result.stdout
+
+
+def test_the_certificate_is_computed_if_it_takes_seconds(run, stored, cases, tmp_path, monkeypatch):
+    computed = []
+    certificate = property(lambda team: computed.append(team))
+    monkeypatch.setattr(AssistedSVC, "certificate_", certificate)
+    words = ("fit", cases, *ROLES, "--alpha", "0.1", "--no-evaluate", "--out", tmp_path / "m.skops")
+    note = (
+        "No certificate was computed: with more than 79 cases it can take minutes. Pass --certify"
+    )
+    for most, option, expected, said in (
+        (80, (), 1, False),
+        (80, ("--no-certify",), 0, False),
+        (79, (), 0, True),
+        (79, ("--certify",), 1, False),
+    ):
+        monkeypatch.setattr(command, "MAX_CERTIFIED", most)
+        computed.clear()
+        result = run(*words, *option)
+        assert result.exit_code == 0, result.output
+        assert len(computed) == expected
+        assert (note in result.stdout) == said
+        if computed:
+            assert computed == [stored["m.skops"].chosen]
 
 
 # -- mistakes ---------------------------------------------------------------------------------
@@ -355,7 +379,7 @@ def test_ctrl_c_is_one_line(run, cases, tmp_path, monkeypatch):
 
 
 def test_without_pyarrow(run, cases, tmp_path, monkeypatch):
-    monkeypatch.setattr("deferlearn.cli._tables.find_spec", lambda name: None)
+    monkeypatch.setattr("deferlearn.cli._errors.find_spec", lambda name: None)
     result = run("fit", cases, *ROLES, "--out", tmp_path / "m.skops")
     assert result.exit_code == 1
     assert "pip install 'deferlearn[cli]'" in result.stderr
