@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from case_tables import make_cases, write_csv
-from deferlearn.tables import TableError, as_table, open_table, read_table
+from deferlearn.tables import TableError, open_table, read_table
 from deferlearn.tables.files import sha256_of
 
 # Arrow ends a line at each of these; Python's csv module keeps them inside quotes as they are, and so does
@@ -151,16 +151,6 @@ def test_checksum_is_that_of_the_bytes(tmp_path):
     path.write_bytes(b"a\n1\n")
     # Of `printf 'a\n1\n' | sha256sum`.
     assert sha256_of(path).startswith("309b0e45a73d3fc5")
-
-
-def test_tables_from_what_holds_columns():
-    pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame({"a": [1, 2], "b": ["x", None]}, index=[5, 6])
-    assert as_table(frame).to_pydict() == {"a": [1, 2], "b": ["x", None]}
-    assert as_table({"a": [1]}).num_rows == 1
-    for wrong in ({"a": [1, "x"]}, {"a": [1], "b": [1, 2]}, 3, [[1, 2]]):
-        with pytest.raises(TableError, match="must be a DataFrame"):
-            as_table(wrong)
 
 
 def test_a_row_that_is_too_long_is_told(tmp_path):

@@ -9,7 +9,6 @@ from scipy import stats
 
 from case_tables import make_cases
 from deferlearn.tables import Router, TableError, fit_table, select_cases
-from deferlearn.tables.reasons import OneByOne
 from deferlearn.tables.routing import COLUMNS
 from deferlearn.teams import threshold as _threshold
 
@@ -170,17 +169,6 @@ def test_reasons_say_who_and_why(model, new):
     for row in batch.to_pylist():
         assert f"rank {row['rank']} of 101 by" in row["reason"]
         assert "the first 10 cases go to humans" in row["reason"]
-
-
-def test_reasons_of_equal_scores_and_of_no_threshold():
-    rule = OneByOne(0.5, np.linspace(0, 1, 101))
-    above, tied, below = rule.clauses(np.array([0.7, 0.5, 0.1]), np.array([True, True, False]))
-    assert "0.7 above the threshold 0.5, higher than 70%" in above.replace("69%", "70%")
-    assert "0.5 at random at the threshold 0.5" in tied
-    assert "0.1 not above the threshold 0.5" in below
-    for threshold, who in ((np.inf, "no case"), (-np.inf, "every case")):
-        (clause,) = OneByOne(threshold, np.zeros(101)).clauses(np.zeros(1), np.zeros(1, bool))
-        assert clause == f"the model defers {who}"
 
 
 def test_scores_are_compared_with_those_of_training(model, new):

@@ -13,20 +13,10 @@ import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from deferlearn._utils.words import counted
+from deferlearn.cli import _options as shared
 from deferlearn.cli._errors import noted, reported, require
 from deferlearn.cli._files import check_paths
-from deferlearn.cli._options import (
-    MAX_SEED,
-    AsJson,
-    Decimal,
-    Delimiter,
-    Encoding,
-    Model,
-    argument,
-    option,
-    parse_budget,
-)
+from deferlearn.cli._options import argument, option, parse_budget
 from deferlearn.cli._screen import print_facts, print_json, say
 
 if TYPE_CHECKING:
@@ -45,7 +35,7 @@ deferlearn apply model.skops new.csv --out routed.csv --audit 0.05 --seed 1 --la
 
 
 def apply(
-    model: Model,
+    model: shared.Model,
     cases: Annotated[Path, argument("CSV or parquet file of new cases.")],
     *,
     out: Annotated[
@@ -78,7 +68,9 @@ def apply(
     seed: Annotated[
         int | None,
         option(
-            "Random seed of the audit. Default: a new seed, which is printed.", min=0, max=MAX_SEED
+            "Random seed of the audit. Default: a new seed, which is printed.",
+            min=0,
+            max=shared.MAX_SEED,
         ),
     ] = None,
     label_studio: Annotated[
@@ -97,10 +89,10 @@ def apply(
         ),
     ] = None,
     chunk_rows: Annotated[int, typer.Option(min=1, help="Rows in memory at a time.")] = CHUNK_ROWS,
-    delimiter: Delimiter = None,
-    decimal: Decimal = ".",
-    encoding: Encoding = "utf8",
-    as_json: AsJson = False,
+    delimiter: shared.Delimiter = None,
+    decimal: shared.Decimal = ".",
+    encoding: shared.Encoding = "utf8",
+    as_json: shared.AsJson = False,
 ) -> None:
     """Write for each new case the machine's answer, whether a human should take it, and why.
 
@@ -133,7 +125,7 @@ def apply(
         if batch and share is None:
             share = share_of(card["budget"], card["rows"])
         if seed is None:
-            seed = secrets.randbelow(MAX_SEED + 1)
+            seed = secrets.randbelow(shared.MAX_SEED + 1)
         router = Router(
             team, budget=share, audit=audit, seed=seed, version=version, decimal=decimal
         )
@@ -144,7 +136,7 @@ def apply(
         "rule": "one by one" if share is None else "batch",
         **_counts(router),
         "seconds": perf_counter() - start,
-        "notes": notes + _unknown_notes(router),
+        "notes": notes + router.totals.notes(),
     }
     if audit:
         result["seed"] = seed
@@ -225,14 +217,6 @@ def _counts(router: Router) -> dict[str, Any]:
         "machine": totals.rows - totals.deferred - totals.audited,
         "unknown_categories": {name: found._asdict() for name, found in totals.unknown.items()},
     }
-
-
-def _unknown_notes(router: Router) -> list[str]:
-    return [
-        f"column {name!r} has {counted(found.cells, 'cell')} with a category that did not occur in "
-        f"training, such as {found.example!r}; it counts as a rare category"
-        for name, found in router.totals.unknown.items()
-    ]
 
 
 def _print(result: dict[str, Any]) -> None:

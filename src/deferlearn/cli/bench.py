@@ -10,8 +10,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from deferlearn.cli import _options as shared
 from deferlearn.cli._errors import fail, require, resumable
-from deferlearn.cli._options import AllJobs, OutFolder, argument, option
+from deferlearn.cli._options import argument, option
 from deferlearn.cli._screen import Advance, progress_bar, say
 from deferlearn.cli.reproduce import NEEDED
 
@@ -33,11 +34,11 @@ def team(
         list[str] | None, argument("Data sets. Default: all nine.", metavar="[DATA]...")
     ] = None,
     *,
-    out: OutFolder = Path("results"),
+    out: shared.OutFolder = Path("results"),
     splits: Annotated[int | None, option("Number of random splits. Default: 20.", min=2)] = None,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the first split.")] = 0,
     quick: Annotated[bool, typer.Option("--quick", help="Use five splits.")] = False,
-    jobs: AllJobs = None,
+    jobs: shared.AllJobs = None,
 ) -> None:
     """Compare `AssistedSVCCV` with equally tuned baselines, on test sets that are not used for tuning.
 

@@ -13,9 +13,9 @@ from rich.table import Table
 
 from deferlearn import __version__
 from deferlearn.cli import _demo_report, _study
+from deferlearn.cli import _options as shared
 from deferlearn.cli._errors import reported, require
 from deferlearn.cli._files import check_paths, command_line, made_folder
-from deferlearn.cli._options import AsJson, OutFolder, Seed
 from deferlearn.cli._screen import print_json, say, status
 from deferlearn.cli._study import EVERYONE, HUMAN, MACHINE, SHOWN, TEAM, TRIAGE, Estimate, Findings
 
@@ -39,9 +39,9 @@ NOTE = (
 def demo(
     context: typer.Context,
     *,
-    out: OutFolder = Path("results"),
-    seed: Seed = 0,
-    as_json: AsJson = False,
+    out: shared.OutFolder = Path("results"),
+    seed: shared.Seed = 0,
+    as_json: shared.AsJson = False,
 ) -> None:
     """Show where assistance pays: machine, human and team, with real and with simulated experts.
 

@@ -9,25 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from deferlearn._utils.words import counted, listed
+from deferlearn.cli import _options as shared
 from deferlearn.cli._errors import noted, reported, require
 from deferlearn.cli._files import check_paths, long_table, name_and_digest
-from deferlearn.cli._options import (
-    ANSWERS,
-    COLUMNS,
-    AnswerColumn,
-    AsJson,
-    CaseColumn,
-    Decimal,
-    Delimiter,
-    Encoding,
-    Jobs,
-    LongTable,
-    ReaderColumn,
-    Seed,
-    argument,
-    option,
-    parse_budget,
-)
+from deferlearn.cli._options import ANSWERS, COLUMNS, argument, option, parse_budget
 from deferlearn.cli._screen import print_errors, print_facts, print_grid, print_json, say, status
 
 if TYPE_CHECKING:
@@ -62,10 +47,10 @@ def fit(
             panel=ANSWERS,
         ),
     ] = None,
-    answers: LongTable = None,
-    case: CaseColumn = "case",
-    reader: ReaderColumn = "reader",
-    answer: AnswerColumn = "answer",
+    answers: shared.LongTable = None,
+    case: shared.CaseColumn = "case",
+    reader: shared.ReaderColumn = "reader",
+    answer: shared.AnswerColumn = "answer",
     label_studio: Annotated[
         Path | None,
         option("Export of Label Studio (JSON) with answers. Default: none.", panel=ANSWERS),
@@ -117,8 +102,8 @@ def fit(
             panel=COLUMNS,
         ),
     ] = None,
-    seed: Seed = 0,
-    jobs: Jobs = None,
+    seed: shared.Seed = 0,
+    jobs: shared.Jobs = None,
     evaluate: Annotated[
         bool,
         typer.Option(
@@ -133,10 +118,10 @@ def fit(
             "--certify/--no-certify",
         ),
     ] = None,
-    delimiter: Delimiter = None,
-    decimal: Decimal = ".",
-    encoding: Encoding = "utf8",
-    as_json: AsJson = False,
+    delimiter: shared.Delimiter = None,
+    decimal: shared.Decimal = ".",
+    encoding: shared.Encoding = "utf8",
+    as_json: shared.AsJson = False,
 ) -> None:
     """Learn from a table which cases humans should take, and a machine for the other cases.
 

@@ -9,9 +9,10 @@ from typing import Annotated
 
 import typer
 
+from deferlearn.cli import _options as shared
 from deferlearn.cli._errors import reported, require
 from deferlearn.cli._files import check_paths
-from deferlearn.cli._options import AsJson, Delimiter, Encoding, argument, option
+from deferlearn.cli._options import argument, option
 from deferlearn.cli._screen import print_grid, print_json, say
 
 NAME = "import-answers"
@@ -37,9 +38,9 @@ def import_answers(
     question: Annotated[
         str, typer.Option(help="Name of the choices in the labelling setup.")
     ] = "answer",
-    delimiter: Delimiter = None,
-    encoding: Encoding = "utf8",
-    as_json: AsJson = False,
+    delimiter: shared.Delimiter = None,
+    encoding: shared.Encoding = "utf8",
+    as_json: shared.AsJson = False,
 ) -> None:
     """Turn annotations of Label Studio into a table with the columns case, reader and answer.
 

@@ -11,25 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from deferlearn._utils.words import counted
+from deferlearn.cli import _options as shared
 from deferlearn.cli._errors import noted, reported, require
 from deferlearn.cli._files import check_paths, command_line, long_table, name_and_digest
-from deferlearn.cli._options import (
-    ANSWERS,
-    COLUMNS,
-    AnswerColumn,
-    AsJson,
-    CaseColumn,
-    Decimal,
-    Delimiter,
-    Encoding,
-    Jobs,
-    LongTable,
-    Model,
-    ReaderColumn,
-    Seed,
-    argument,
-    option,
-)
+from deferlearn.cli._options import ANSWERS, COLUMNS, argument, option
 from deferlearn.cli._screen import print_errors, print_facts, print_json, progress_bar, say
 
 if TYPE_CHECKING:
@@ -51,7 +36,7 @@ deferlearn report model.skops cases.csv --group patient --subgroup site --quick 
 
 def report(
     context: typer.Context,
-    model: Model,
+    model: shared.Model,
     cases: Annotated[Path, argument("CSV or parquet file of cases with known truth.")],
     *,
     out: Annotated[Path, option("File for the report (HTML).")],
@@ -65,10 +50,10 @@ def report(
             panel=ANSWERS,
         ),
     ] = None,
-    answers: LongTable = None,
-    case: CaseColumn = "case",
-    reader: ReaderColumn = "reader",
-    answer: AnswerColumn = "answer",
+    answers: shared.LongTable = None,
+    case: shared.CaseColumn = "case",
+    reader: shared.ReaderColumn = "reader",
+    answer: shared.AnswerColumn = "answer",
     identifier: Annotated[
         str | None,
         option(
@@ -103,12 +88,12 @@ def report(
             "curves; 0 leaves both out.",
         ),
     ] = 1000,
-    seed: Seed = 0,
-    jobs: Jobs = None,
-    delimiter: Delimiter = None,
-    decimal: Decimal = ".",
-    encoding: Encoding = "utf8",
-    as_json: AsJson = False,
+    seed: shared.Seed = 0,
+    jobs: shared.Jobs = None,
+    delimiter: shared.Delimiter = None,
+    decimal: shared.Decimal = ".",
+    encoding: shared.Encoding = "utf8",
+    as_json: shared.AsJson = False,
 ) -> None:
     """Evaluate a model on cases with known truth and human answers, in one HTML file.
 

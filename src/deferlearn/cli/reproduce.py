@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from deferlearn._utils.words import counted
+from deferlearn.cli import _options as shared
 from deferlearn.cli._errors import FAILURE, fail, require, resumable
-from deferlearn.cli._options import AllJobs, OutFolder, argument, option
+from deferlearn.cli._options import argument, option
 from deferlearn.cli._screen import Advance, progress_bar
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def reproduce(
         list[str], argument("fig1 to fig6, runtime, bounds, or all.", metavar="NAME...")
     ],
     *,
-    out: OutFolder = Path("results"),
+    out: shared.OutFolder = Path("results"),
     protocol: Annotated[
         Protocol | None,
         option(
@@ -53,7 +54,7 @@ def reproduce(
     config: Annotated[
         Path | None, option("TOML file with other settings. Default: those of the protocol.")
     ] = None,
-    jobs: AllJobs = None,
+    jobs: shared.AllJobs = None,
 ) -> None:
     """Compute the paper's results: tables with intervals, figures, and a verdict on each claim.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
@@ -18,13 +17,10 @@ NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
 COMMA_NUMBER = r"[+-]?(\d+,?\d*|,\d+)([eE][+-]?\d+)?"
 
 # The beginnings that spreadsheets take for a formula, also in full width and after blanks. Control
-# characters are included because some programs drop them and look at what follows. Python's and Arrow's
-# regular expressions both read this pattern in the same way.
+# characters are included because some programs drop them and look at what follows.
 FORMULA = "^([ \t\r\n\v\f\u00a0\ufeff]*[=+@＝＋－＠-]|[\t\r\n\0])"
-_FORMULA = re.compile(FORMULA)
 # Numbers, with a point or a comma, are harmless in every spreadsheet.
 PLAIN = rf"^({NUMBER}|{COMMA_NUMBER})$"
-_PLAIN = re.compile(PLAIN, re.ASCII)
 
 
 def raw_text(column: Any) -> Any:
@@ -161,24 +157,18 @@ def with_points(table: Any, names: list[str]) -> Any:
     return table
 
 
-def safe_cell(text: str) -> str:
-    """Put an apostrophe before a cell that a spreadsheet would run as a formula.
+def safe_text(column: Any) -> Any:
+    """The text of an Arrow column, with an apostrophe before each cell that a spreadsheet would run.
 
-    Numbers stay as they are, also negative ones.
+    Numbers stay as they are, also negative ones; null stays null.
 
     Examples
     --------
-    >>> from deferlearn.tables.cells import safe_cell
-    >>> [safe_cell(text) for text in ("=1+1", "-5", "-5 mg", "@home", "plain")]
+    >>> import pyarrow as pa
+    >>> from deferlearn.tables.cells import safe_text
+    >>> safe_text(pa.array(["=1+1", "-5", "-5 mg", "@home", "plain"])).to_pylist()
     ["'=1+1", '-5', "'-5 mg", "'@home", 'plain']
     """
-    if _FORMULA.match(text) and not _PLAIN.fullmatch(text):
-        return "'" + text
-    return text
-
-
-def safe_text(column: Any) -> Any:
-    """The text of an Arrow column with `safe_cell` applied to every cell; null stays null."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -88,19 +88,15 @@ class TableFile:
         """
         import pyarrow as pa
 
-        waiting: list[Any] = []
-        count = 0
+        waiting = None
         for batch in self._batches(rows):
-            while batch.num_rows:
-                part = batch.slice(0, rows - count)
-                batch = batch.slice(part.num_rows)
-                waiting.append(part)
-                count += part.num_rows
-                if count == rows:
-                    yield pa.Table.from_batches(waiting).combine_chunks()
-                    waiting, count = [], 0
-        if waiting:
-            yield pa.Table.from_batches(waiting).combine_chunks()
+            part = pa.Table.from_batches([batch])
+            waiting = part if waiting is None else pa.concat_tables([waiting, part])
+            while waiting.num_rows >= rows:
+                yield waiting.slice(0, rows).combine_chunks()
+                waiting = waiting.slice(rows)
+        if waiting is not None and waiting.num_rows:
+            yield waiting.combine_chunks()
 
     def read(self) -> Any:
         """Read the whole table.
@@ -226,8 +222,8 @@ def open_table(
     parquet = head == PARQUET
     file_ = TableFile(path, (), delimiter, decimal, encoding, parquet)
     with _readable(file_), _open_parquet(file_) if parquet else _open_csv(file_, {}) as opened:
-        schema = opened.schema_arrow if parquet else opened.schema
-    file_ = replace(file_, header=tuple(schema.names))
+        names = (opened.schema_arrow if parquet else opened.schema).names
+    file_ = replace(file_, header=tuple(names))
     twice = [name for name, count in Counter(file_.columns).items() if count > 1]
     if twice:
         raise TableError(f"{path} has more than one column named {twice[0]!r}: rename all but one")

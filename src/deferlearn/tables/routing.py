@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deferlearn._utils.words import counted
 from deferlearn.tables.cells import with_points
 from deferlearn.tables.columns import NUMBER
 from deferlearn.tables.encoder import Unknown
@@ -63,6 +64,14 @@ class Totals:
         for name, (cells, example) in unknown.items():
             before = self.unknown.get(name, Unknown(0, example))
             self.unknown[name] = Unknown(before.cells + cells, before.example)
+
+    def notes(self) -> list[str]:
+        """What the user should know about unknown categories."""
+        return [
+            f"Column {name!r} has {counted(found.cells, 'cell')} with a category that did not occur in "
+            f"training, such as {found.example!r}; it counts as a rare category."
+            for name, found in self.unknown.items()
+        ]
 
 
 class Router:
