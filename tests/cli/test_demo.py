@@ -165,7 +165,12 @@ def findings(team, triage, machine=0.2):
 @pytest.mark.parametrize(
     ("team", "triage", "parts", "end"),
     [
-        (0.1, 0.15, ["errs 0.100 less than the machine", "It errs less than uncertainty"], "yes."),
+        (
+            0.1,
+            0.15,
+            ["errs 0.100 less than the machine", "It also errs less than uncertainty"],
+            "yes.",
+        ),
         (0.1, 0.1, ["errs 0.100 less than the machine", "does not clearly differ"], "yes."),
         (
             0.25,
@@ -173,14 +178,14 @@ def findings(team, triage, machine=0.2):
             ["errs 0.050 more", "let the machine answer", "triage errs less"],
             "errs less.",
         ),
-        (0.2, 0.2, ["does not clearly differ from the machine"], "no difference to be seen."),
+        (0.2, 0.2, ["does not clearly differ from the machine"], "no clear difference."),
     ],
 )
 def test_words_follow_the_intervals(team, triage, parts, end):
     result = findings(team, triage)
     said = _study.verdict(result)
     for part in parts:
-        assert said.count(part) == 2  # once a budget
+        assert said.count(part) == 2  # once per budget
     assert command.conclusion([result]).endswith(end)
     assert "SIMULATED" in command.conclusion([result])
 
@@ -199,7 +204,7 @@ def test_tables_picture_and_report(quick, small, report, tmp_path):
     picture, page = (tmp_path / "new" / "folder" / name for name in ("demo.png", "demo.html"))
     assert f"Picture: {picture}" in result.stdout
     assert f"Report: {page}" in result.stdout
-    assert "judged on 60 nodules" in result.stdout
+    assert "evaluated on 60 nodules" in result.stdout
     assert page.read_text(encoding="utf-8") == report.to_html()
     assert sorted(picture.parent.iterdir()) == sorted([picture, page])
     assert matplotlib.image.imread(picture).shape == (720, 1650, 4)
@@ -232,12 +237,12 @@ def test_says_what_it_is_doing_where_nobody_watches(quick, tmp_path):
     ]
 
 
-def test_what_to_look_at_tells_the_verdict_of_the_report(small, report, tmp_path):
+def test_what_to_look_at_tells_the_verdict_of_the_report(report, tmp_path):
     found = {"headline": "Does assistance pay? Surely."}
     other = replace(report, numbers={**report.numbers, "assistance": found})
     for numbers, said in ((report, False), (other, True)):
-        told = command.Told([small], numbers, 0, 1.0, tmp_path / "a.png", tmp_path / "a.html")
-        text = "\n".join(command.what_to_look_at(told))
+        lines = command.what_to_look_at(numbers, tmp_path / "a.png", tmp_path / "a.html")
+        text = "\n".join(lines)
         assert ("Its verdict: Does assistance pay? Surely." in text) == said
 
 
@@ -373,7 +378,9 @@ def test_ctrl_c_leaves_nothing(quick, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["matplotlib", "pyarrow", "pandas", "jinja2"])
 def test_without_what_it_needs(quick, tmp_path, monkeypatch, name):
-    monkeypatch.setattr(command, "find_spec", lambda other: None if other == name else True)
+    monkeypatch.setattr(
+        "deferlearn.cli._errors.find_spec", lambda other: None if other == name else True
+    )
     result = quick("demo", "--out", tmp_path / "new")
     assert_one_line_of_complaint(result, 1, name, "pip install 'deferlearn[cli]'")
     assert list(tmp_path.iterdir()) == []

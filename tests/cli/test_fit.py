@@ -22,7 +22,7 @@ from deferlearn.tables.decisions import cross_validated_errors
 from deferlearn.teams import AssistedSVCCV
 
 ROLES = ("--label", "diagnosis", "--human", "reader_1", "--human", "reader_2", "--id", "id")
-QUICK = ("--alpha", "0.1", "--no-evaluate")
+QUICK = ("--alpha", "0.1", "--no-evaluate", "--no-certify")
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def run(monkeypatch):
 
 @pytest.fixture
 def stored(monkeypatch):
-    """Models that would be stored, by name; storing takes seconds, for the certificate."""
+    """Models that would be stored, by name."""
     models = {}
     monkeypatch.setattr(
         deferlearn, "save", lambda model, path: models.update({path.name: model}), raising=False
@@ -145,9 +145,9 @@ def test_it_says_what_it_did(run, stored, cases, tmp_path):
     assert "79, and 1 without a label, left out" in text
     assert re.search(r"number columns +│ 3: size, dose, age", text)
     assert "constant, '[bold]x'" in text
-    assert re.search(r"left out: reader_2 +│ as you said", text)
+    assert re.search(r"left out: reader_2 +│ dropped on request", text)
     assert "20.0% of the cases" in text
-    assert "Errors on 69 cases left out in turn" in text
+    assert "Errors on 69 held-out cases" in text
     assert "Note: 10 of 79 cases were read by nobody" in text
     assert "a little too low" in text
     assert f"Model: {out}" in text
@@ -208,7 +208,7 @@ def test_numbers_with_commas_are_read_when_said(run, stored, tmp_path):
     words = ("fit", path, *ROLES, "--group", "patient", *QUICK, "--out", out, "--delimiter", ";")
     result = run(*words)
     assert result.exit_code == 0, result.output
-    assert "numbers with decimal commas? Then say --decimal ," in result.stdout
+    assert "it seems to hold numbers with decimal commas: pass --decimal ," in result.stdout
     assert run(*words, "--decimal", ",").exit_code == 0
     expected = fit_table(
         select_cases(
@@ -228,6 +228,30 @@ def test_without_answers_it_says_so(run, stored, cases, tmp_path):
     result = run("fit", cases, *words, *QUICK, "--out", out)
     assert result.exit_code == 0, result.output
     assert "humans are taken to be always right" in result.stdout
+
+
+def test_the_certificate_is_computed_if_it_takes_seconds(run, stored, cases, tmp_path, monkeypatch):
+    computed = []
+    certificate = property(lambda team: computed.append(team))
+    monkeypatch.setattr(AssistedSVC, "certificate_", certificate)
+    words = ("fit", cases, *ROLES, "--alpha", "0.1", "--no-evaluate", "--out", tmp_path / "m.skops")
+    note = (
+        "No certificate was computed: with more than 79 cases it can take minutes. Pass --certify"
+    )
+    for most, option, expected, said in (
+        (80, (), 1, False),
+        (80, ("--no-certify",), 0, False),
+        (79, (), 0, True),
+        (79, ("--certify",), 1, False),
+    ):
+        monkeypatch.setattr(command, "MAX_CERTIFIED", most)
+        computed.clear()
+        result = run(*words, *option)
+        assert result.exit_code == 0, result.output
+        assert len(computed) == expected
+        assert (note in result.stdout) == said
+        if computed:
+            assert computed == [stored["m.skops"].chosen]
 
 
 # -- mistakes ---------------------------------------------------------------------------------
@@ -263,11 +287,11 @@ def content_of(folder):
         ({}, ("--label", "diagnosis", "--drop", "nose"), ["no column 'nose'", "--drop"]),
         ({}, ("--label", "diagnosis", "--number", "nose"), ["no column 'nose'"]),
         ({}, ("--label", "diagnosis", "--human", "diagnosis"), ["label and as human"]),
-        ({"diagnosis": ["ill"] * 80}, ROLES, ["one class only, 'ill'"]),
+        ({"diagnosis": ["ill"] * 80}, ROLES, ["only one class, 'ill'"]),
         ({"diagnosis": ["a", "b", "c", "d"] * 20}, ROLES, ["4 classes"]),
         ({"diagnosis": ["ill"] * 78 + ["well"] * 2}, ROLES, ["'well' has 2 of 80 cases"]),
         ({"reader_1": ["perhaps"] * 80}, ROLES, ["'perhaps' in row 1", "neither of the classes"]),
-        ({"reader_1": [None] * 80}, ROLES, ["'reader_1' has answered none"]),
+        ({"reader_1": [None] * 80}, ROLES, ["'reader_1' answered none"]),
         ({}, (*ROLES, "--budget", "1.5"), ["--budget 1.5"]),
         ({}, (*ROLES, "--budget", "many"), ["--budget many"]),
         ({}, (*ROLES, "--budget", "9" * 5000), ["--budget 999", "whole number"]),
@@ -275,7 +299,7 @@ def content_of(folder):
         ({}, (*ROLES, "--budget", "81"), ["budget=81", "80"]),
         ({}, (*ROLES, "--alpha", "-1"), ["alpha=-1", "positive"]),
         ({}, (*ROLES, "--number", "site"), ["column 'site' holds"]),
-        ({}, (*ROLES, "--group", "site"), ["2 groups only"]),
+        ({}, (*ROLES, "--group", "site"), ["only 2 groups"]),
         ({}, (*ROLES, "--decimal", "x"), ["decimal='x'"]),
         ({}, (*ROLES, "--delimiter", ";"), ["no column 'diagnosis'", "--delimiter ','"]),
         ({}, (*ROLES, "--encoding", "x"), ["encoding='x'"]),
@@ -306,7 +330,7 @@ def test_nothing_to_learn_from(run, tmp_path):
     path = write_csv(tmp_path / "cases.csv", {**cases, "k": [1] * 80})
     before = content_of(tmp_path)
     result = run("fit", path, "--label", "diagnosis", "--out", tmp_path / "m.skops")
-    assert_mistake(result, tmp_path, before, "no column can be learned from", "'k': constant")
+    assert_mistake(result, tmp_path, before, "no column can be used as a feature", "'k': constant")
 
 
 def test_places_that_cannot_be_written(run, cases, tmp_path):
@@ -355,7 +379,7 @@ def test_ctrl_c_is_one_line(run, cases, tmp_path, monkeypatch):
 
 
 def test_without_pyarrow(run, cases, tmp_path, monkeypatch):
-    monkeypatch.setattr("deferlearn.cli._tables.find_spec", lambda name: None)
+    monkeypatch.setattr("deferlearn.cli._errors.find_spec", lambda name: None)
     result = run("fit", cases, *ROLES, "--out", tmp_path / "m.skops")
     assert result.exit_code == 1
     assert "pip install 'deferlearn[cli]'" in result.stderr

@@ -186,7 +186,7 @@ def assert_mistake(result, folder, before, *parts):
         ({"reader_1": None, "reader_2": None}, (), ("--human", "--answers")),
         ({"reader_1": ["perhaps"] * 60}, (), ("'perhaps'", "row 1", "'ill' and 'well'")),
         ({"reader_1": [""] * 60, "reader_2": None}, (), ("answered none of the cases",)),
-        ({"diagnosis": ["ill"] * 60}, (), ("one class only",)),
+        ({"diagnosis": ["ill"] * 60}, (), ("only one class",)),
         (
             {"diagnosis": ["a", "b"] * 30, "reader_1": ["a"] * 60, "reader_2": None},
             (),

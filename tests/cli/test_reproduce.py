@@ -14,7 +14,7 @@ import pytest
 from rich.progress import Progress
 from typer.testing import CliRunner
 
-from deferlearn.cli._progress import Advance
+from deferlearn.cli._screen import Advance
 from deferlearn.cli.app import app
 
 
@@ -51,7 +51,7 @@ def test_settings_from_a_file(run, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["fig7"], "no result is named 'fig7'; there are fig1, fig2, fig3"),
+        (["fig7"], "no result has the name 'fig7'; use fig1, fig2, fig3"),
         (["fig1", "--config", "nowhere.toml"], "cannot read nowhere.toml: No such file"),
         (["fig1", "--protocol", "published", "--splits", "3"], "one split, got splits=3"),
     ],
@@ -86,7 +86,7 @@ def test_data_that_are_not_there(run, tmp_path, monkeypatch):
     result = run("fig6", "--out", tmp_path, "--quick")
     data.retina.cache_clear()
     assert result.exit_code == 1
-    assert "cannot go on: no network in tests" in result.output
+    assert "cannot continue: no network in tests" in result.output
 
 
 def test_damaged_data(run, tmp_path, monkeypatch):
@@ -100,7 +100,7 @@ def test_damaged_data(run, tmp_path, monkeypatch):
     result = run("fig6", "--out", tmp_path, "--quick")
     data.retina.cache_clear()
     assert result.exit_code == 1
-    assert result.output == "deferlearn reproduce: cannot go on: aptos.pkl is damaged\n"
+    assert result.output == "deferlearn reproduce: cannot continue: aptos.pkl is damaged\n"
 
 
 def test_a_job_that_fails(run, tmp_path, monkeypatch):
@@ -114,7 +114,7 @@ def test_a_job_that_fails(run, tmp_path, monkeypatch):
     result = run("fig1", "--out", tmp_path, "--splits", 2, "--jobs", 1)
     assert result.exit_code == 1
     assert "fig1 failed with {'seed': 0" in result.output
-    assert "ZeroDivisionError: no luck; what is done is kept" in result.output
+    assert "ZeroDivisionError: no luck; the finished jobs are kept" in result.output
 
 
 def test_stopped_by_the_user(run, tmp_path, monkeypatch):
@@ -129,14 +129,13 @@ def test_stopped_by_the_user(run, tmp_path, monkeypatch):
     monkeypatch.setitem(EXPERIMENTS, "fig1", broken)
     result = run("fig1", "--out", tmp_path, "--splits", 2, "--jobs", 1)
     assert result.exit_code == 130
-    assert "the same command goes on" in result.output
+    assert "the same command continues" in result.output
     assert len(list((tmp_path / "repeated" / "parts").iterdir())) == 1
 
 
 def test_packages_that_are_not_there(run, tmp_path, monkeypatch):
-    from deferlearn.cli import reproduce
-
-    monkeypatch.setattr(reproduce, "find_spec", lambda name: None if name == "pyarrow" else name)
+    find = "deferlearn.cli._errors.find_spec"
+    monkeypatch.setattr(find, lambda name: None if name == "pyarrow" else name)
     result = run("fig1", "--out", tmp_path)
     assert result.exit_code == 1
     assert "this needs pyarrow: pip install 'deferlearn[cli]'" in result.output

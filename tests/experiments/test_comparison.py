@@ -187,7 +187,7 @@ def test_quick_is_five_splits(run, tmp_path):
 def test_command_refuses_other_data(run, tmp_path):
     result = run("iris", "--out", tmp_path / "new")
     assert result.exit_code == 2
-    assert "no data set is named 'iris'; there are " + ", ".join(NAMES) in result.output
+    assert "no data set has the name 'iris'; use " + ", ".join(NAMES) in result.output
     assert not (tmp_path / "new").exists()
 
 

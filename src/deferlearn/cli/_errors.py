@@ -1,20 +1,21 @@
-"""When a command cannot go on: one line on stderr, and an exit code that says whose fault it is."""
+"""When a command cannot continue: one line on stderr, and an exit code that tells the kind of failure."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import NoReturn
 
 import typer
 
-# A mistake in what the user gave; a defect, or a disk that is full; Ctrl-C, as shells have it.
+# A mistake of the user; a defect, or a full disk; Ctrl-C, as in shells.
 MISTAKE, FAILURE, STOPPED = 2, 1, 130
 
 
 def fail(command: str, message: str, code: int = MISTAKE) -> NoReturn:
-    """Say why in one line, and end.
+    """Print the reason in one line, and end the command.
 
     Parameters
     ----------
@@ -29,9 +30,24 @@ def fail(command: str, message: str, code: int = MISTAKE) -> NoReturn:
     raise typer.Exit(code=code)
 
 
+def require(command: str, *packages: str) -> None:
+    """Say what to install if a package is missing.
+
+    Parameters
+    ----------
+    command : str
+        Name of the command.
+    *packages : str
+        Packages that it needs.
+    """
+    missing = [name for name in packages if find_spec(name) is None]
+    if missing:
+        fail(command, f"this needs {', '.join(missing)}: pip install 'deferlearn[cli]'", FAILURE)
+
+
 @contextmanager
 def reported(command: str) -> Iterator[None]:
-    """Report a user's mistake, a file that cannot be written and Ctrl-C in one line; defects show as such.
+    """Report a user's mistake, a file that cannot be written and Ctrl-C in one line; let defects show.
 
     Parameters
     ----------
@@ -45,17 +61,43 @@ def reported(command: str) -> Iterator[None]:
     except TableError as error:
         fail(command, str(error))
     except OSError as error:
-        name = f"{error.filename}: " if error.filename else ""
-        fail(
-            command, f"cannot go on: {name}{error.strerror or error}; nothing was changed", FAILURE
-        )
+        fail(command, f"cannot continue: {_reason(error)}; nothing was changed", FAILURE)
     except KeyboardInterrupt:
         fail(command, "stopped; nothing was changed", STOPPED)
 
 
 @contextmanager
+def resumable(command: str) -> Iterator[None]:
+    """Like `reported`, for work that keeps its finished jobs.
+
+    Parameters
+    ----------
+    command : str
+        Name of the command.
+    """
+    from deferlearn.experiments import JobError
+
+    try:
+        yield
+    except JobError as error:
+        fail(command, f"{error}; the finished jobs are kept", FAILURE)
+    except OSError as error:
+        fail(command, f"cannot continue: {_reason(error)}", FAILURE)
+    except KeyboardInterrupt:
+        message = (
+            "stopped; the finished jobs are kept, and the same command continues with the others"
+        )
+        fail(command, message, STOPPED)
+
+
+def _reason(error: OSError) -> str:
+    name = f"{error.filename}: " if error.filename else ""
+    return f"{name}{error.strerror or error}"
+
+
+@contextmanager
 def noted() -> Iterator[list[str]]:
-    """Collect what warnings tell a user, each once, instead of printing it.
+    """Collect the warnings for the user, each of them once, instead of printing them.
 
     Yields
     ------
@@ -69,5 +111,5 @@ def noted() -> Iterator[list[str]]:
     notes += dict.fromkeys(
         " ".join(str(warning.message).split())
         for warning in caught
-        if issubclass(warning.category, UserWarning)  # others are for those who write programs
+        if issubclass(warning.category, UserWarning)  # others are for programmers
     )

@@ -1,4 +1,4 @@
-"""What the demo measures: the machine, the human and two teams, on splits that all of them share."""
+"""What the demo measures: errors of the machine, the human and two teams on the same splits."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Split = tuple[Index, Index]
 MACHINE, HUMAN, TEAM, TRIAGE = "machine alone", "human alone", "team", "uncertainty triage"
 EVERYONE = (MACHINE, HUMAN, TEAM, TRIAGE)
 
-# In the picture, and in the tables.
+# Budgets of the picture, and of the tables.
 BUDGETS = (0.0, 0.1, 0.2)
 SHOWN = (0.1, 0.2)
 
 # The paper's share of test cases.
 TEST_SIZE = 0.4
-# One choice for all settings and splits. A single ratio, in the middle, instead of the sweep over many: the
-# demo should not make anybody wait. Policies are the paper's: the margin for real data, a network else.
+# The same for all settings and splits. One submodularity ratio instead of the sweep over many saves time.
+# Policies are those of the paper: the margin for real data, a network otherwise.
 ALPHA = 0.03
 RATIO = 0.5
 
@@ -41,15 +41,15 @@ class Setting:
     Attributes
     ----------
     name : str
-        A word for JSON.
+        Name in JSON.
     title : str
-        A line for people.
+        Title of the table.
     story : str
-        What the human is, and what the machine.
+        What the human and the machine are.
     simulated : bool
-        Whether the human is.
+        Whether the human is simulated.
     load : callable
-        From a seed to data sets that differ in who plays the human; results are averaged over them.
+        Returns data sets for a seed, one per human; results are averaged over them.
     policy : str
         The policy of the team.
     n_splits : int
@@ -81,7 +81,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Findings:
-    """What was measured in a setting; curves are those of `deferlearn.evaluation.curves`."""
+    """Results of a setting; curves are those of `deferlearn.evaluation.curves`."""
 
     setting: Setting
     curves: dict[str, Any]
@@ -98,7 +98,7 @@ class Findings:
 
 
 def _nodules(seed: int, labels: str, drop_undecided: bool) -> list[Any]:
-    """The four data sets in which each of the four readers plays the human; nothing is random."""
+    """Four data sets: in each of them another reader is the human. The seed is not used."""
     return [
         load_lidc(reader=reader, labels=labels, drop_undecided=drop_undecided)  # type: ignore[arg-type]
         for reader in range(4)
@@ -113,8 +113,8 @@ SETTINGS = (
     Setting(
         name="nodules",
         title="Lung nodules, real radiologists",
-        story="Is a nodule malignant? One of four radiologists is the human, the other three are the "
-        "truth; the machine sees the outlines they drew. Mean over the four.",
+        story="Is a nodule malignant? One of four radiologists is the human, the majority of the other "
+        "three is the truth; the machine sees the outlines they drew. Mean over the four.",
         simulated=False,
         load=partial(_nodules, labels="majority", drop_undecided=False),
         policy="margin",
@@ -144,7 +144,7 @@ SETTINGS = (
 
 def study(setting: Setting, seed: int, n_jobs: int | None) -> Findings:
     """Measure all four on the same splits."""
-    # Imported here: they bring the compiled engine, which `--help` need not wait for.
+    # Imported here because it loads the compiled engine, which `--help` does not need.
     from deferlearn.evaluation.curves import AutomationCurve
 
     start = perf_counter()
@@ -154,7 +154,7 @@ def study(setting: Setting, seed: int, n_jobs: int | None) -> Findings:
     rows = call_each(
         measure, ((data, split, setting.policy, seed) for data, split in tasks), n_jobs
     )
-    # Over the humans of each split first: their results on the same patients are not independent.
+    # The mean over humans comes first, because their results on the same patients are not independent.
     shape = (len(sets), setting.n_splits, len(EVERYONE), len(BUDGETS))
     errors = np.reshape(rows, shape).mean(axis=0)
     shares = np.broadcast_to(BUDGETS, errors[:, 0].shape)
@@ -167,7 +167,7 @@ def study(setting: Setting, seed: int, n_jobs: int | None) -> Findings:
 
 
 def measure(data: Any, split: Split, policy: str, seed: int) -> NDArray[np.float64]:
-    """Errors on the test part of one split, a row for each of `EVERYONE` and a column for each budget."""
+    """Errors on the test part of one split, one row per entry of `EVERYONE` and one column per budget."""
     from deferlearn import AssistedSVC
     from deferlearn.teams import UncertaintyTriage
 
@@ -175,34 +175,27 @@ def measure(data: Any, split: Split, policy: str, seed: int) -> NDArray[np.float
     scaler = StandardScaler().fit(data.data[train])
     X, X_test = scaler.transform(data.data[train]), scaler.transform(data.data[test])
     y, truth, human = data.target[train], data.target[test], data.human_labels[test]
-    # The batch rule needs no threshold, so none is made: cv=None. One machine serves all budgets.
+    # The batch rule needs no threshold: cv=None. One triage serves all budgets.
     triage = UncertaintyTriage(alpha=ALPHA, cv=None, random_state=seed).fit(X, y)
     team = AssistedSVC(
         alpha=ALPHA, submodularity_ratio=RATIO, policy=policy, cv=None, random_state=seed
     )
     machine = triage.predict(X_test)
-    answers: list[list[NDArray[Any]]] = [[], [], [], []]
+    errors = []
     for budget in BUDGETS:
         team.set_params(budget=budget).fit(X, y, human_labels=data.human_labels[train])
-        for own, answer in zip(
-            answers,
-            (
-                machine,
-                human,
-                team.predict_assisted(X_test, human, batch=True),
-                np.where(triage.defer_top(X_test, budget), human, machine),
-            ),
-            strict=True,
-        ):
-            own.append(answer)
-    return np.array([[np.mean(answer != truth) for answer in own] for own in answers])
+        assisted = team.predict_assisted(X_test, human, batch=True)
+        triaged = np.where(triage.defer_top(X_test, budget), human, machine)
+        # In the order of EVERYONE.
+        errors.append([np.mean(said != truth) for said in (machine, human, assisted, triaged)])
+    return np.array(errors).T
 
 
 def shared_splits(groups: list[NDArray[Any]], n_splits: int, seed: int) -> list[list[Split]]:
-    """For each data set the same random splits of all groups: a patient is on one side in all of them."""
-    everybody = np.unique(np.concatenate(groups))
+    """The same random splits of the groups for each data set: a patient is always on one side."""
+    names = np.unique(np.concatenate(groups))
     splitter = GroupShuffleSplit(n_splits, test_size=TEST_SIZE, random_state=seed)
-    tests = [everybody[test] for _, test in splitter.split(everybody, groups=everybody)]
+    tests = [names[test] for _, test in splitter.split(names, groups=names)]
     return [
         [
             (np.flatnonzero(~np.isin(own, test)), np.flatnonzero(np.isin(own, test)))
@@ -213,7 +206,7 @@ def shared_splits(groups: list[NDArray[Any]], n_splits: int, seed: int) -> list[
 
 
 def compile_engine() -> None:
-    """Fit a handful of samples, so that what is compiled once is compiled before the clock runs."""
+    """Fit a few samples, so that compilation is not part of the measured time."""
     from deferlearn import AssistedSVC
 
     X = np.array([[0.0], [1.0], [2.0], [3.0], [0.5], [2.5]])
@@ -221,7 +214,7 @@ def compile_engine() -> None:
 
 
 def verdict(findings: Findings) -> str:
-    """What the intervals say of the team at each budget."""
+    """What the intervals say about the team at each budget."""
     return " ".join(_sentence(findings, budget) for budget in SHOWN)
 
 
@@ -235,8 +228,8 @@ def _sentence(findings: Findings, budget: float) -> str:
         1: f"the team errs {size} more than the machine alone: let the machine answer",
     }[machine.sign]
     second = {
-        -1: "It errs less than uncertainty triage, too.",
-        0: "From uncertainty triage it does not clearly differ.",
+        -1: "It also errs less than uncertainty triage.",
+        0: "It does not clearly differ from uncertainty triage.",
         1: "Uncertainty triage errs less.",
     }[triage.sign]
     return f"At a budget of {budget:.0%}, {first}. {second}"

@@ -1,4 +1,4 @@
-"""The commands, put together."""
+"""The commands of `deferlearn`, put together."""
 
 from __future__ import annotations
 
@@ -9,10 +9,32 @@ from deferlearn.cli import apply as _apply
 from deferlearn.cli import fit as _fit
 from deferlearn.cli import labelstudio as _labelstudio
 from deferlearn.cli import report as _report
-from deferlearn.cli._tables import unwrapped
 from deferlearn.cli.bench import bench
 from deferlearn.cli.demo import demo
 from deferlearn.cli.reproduce import reproduce
+
+
+def unwrapped(text: str | None) -> str:
+    r"""Paragraphs as one line each, because a terminal breaks lines by itself.
+
+    Parameters
+    ----------
+    text : str or None
+        A docstring.
+
+    Returns
+    -------
+    text : str
+
+    Examples
+    --------
+    >>> from deferlearn.cli.app import unwrapped
+    >>> unwrapped("One\n    line.\n\n    Another.")
+    'One line.\n\nAnother.'
+    """
+    paragraphs = (text or "").split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
 
 app = typer.Typer(
     help="Support vector machines that learn which cases to defer to a human.",
@@ -37,7 +59,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-# A callback also keeps `demo` a word of its own: typer drops the name of an only command.
 @app.callback()
 def options(
     version: bool = typer.Option(

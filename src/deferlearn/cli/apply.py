@@ -1,10 +1,10 @@
-"""`deferlearn apply`: from a model file and a table of new cases to who takes each of them, and why."""
+"""`deferlearn apply`: from a model file and a table of new cases to who takes each case, and why."""
 
 from __future__ import annotations
 
-import json
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,23 +13,14 @@ import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from deferlearn.cli._errors import noted, reported
-from deferlearn.cli._inputs import load_team
-from deferlearn.cli._tables import (
-    MAX_SEED,
-    AsJson,
-    Decimal,
-    Delimiter,
-    Encoding,
-    check_paths,
-    facts,
-    parse_budget,
-    require_arrow,
-    show,
-)
+from deferlearn.cli import _options as shared
+from deferlearn.cli._errors import noted, reported, require
+from deferlearn.cli._files import check_paths
+from deferlearn.cli._options import argument, option, parse_budget
+from deferlearn.cli._screen import print_facts, print_json, say
 
 if TYPE_CHECKING:
-    from deferlearn.tables import Router, TableFile, TabularTeam
+    from deferlearn.tables import Router, TableFile
 
 NAME = "apply"
 CHUNK_ROWS = 20_000
@@ -44,28 +35,25 @@ deferlearn apply model.skops new.csv --out routed.csv --audit 0.05 --seed 1 --la
 
 
 def apply(
-    model: Annotated[
-        Path, typer.Argument(help="Model file that `deferlearn fit` wrote.", show_default=False)
-    ],
-    cases: Annotated[
-        Path, typer.Argument(help="CSV or parquet file of new cases.", show_default=False)
-    ],
+    model: shared.Model,
+    cases: Annotated[Path, argument("CSV or parquet file of new cases.")],
+    *,
     out: Annotated[
-        Path,
-        typer.Option(help="File for the result: .parquet, or else CSV.", show_default=False),
+        Path, option("File for the result: parquet for .parquet and .pq, CSV otherwise.")
     ],
     batch: Annotated[
         bool,
         typer.Option(
             "--batch",
-            help="Give humans those of this file that score highest, as many as the model's budget says.",
+            help="Defer the cases of this file with the highest scores, as many as the model's budget "
+            "allows, instead of deciding one by one.",
         ),
     ] = False,
     budget: Annotated[
         str | None,
-        typer.Option(
-            help="The same with another budget: a share (0.1, 10%) or a whole number of cases.",
-            show_default=False,
+        option(
+            "Like --batch with another budget: a share (0.1, 10%) or a whole number of cases. "
+            "Default: without --batch, cases are decided one by one."
         ),
     ] = None,
     audit: Annotated[
@@ -73,232 +61,178 @@ def apply(
         typer.Option(
             min=0.0,
             max=1.0,
-            help="Share of the machine's cases that humans get too, drawn by lot and marked.",
+            help="Share of the machine's cases that humans take as well; they are drawn at random and "
+            "marked.",
         ),
     ] = 0.0,
     seed: Annotated[
         int | None,
-        typer.Option(
+        option(
+            "Random seed of the audit. Default: a new seed, which is printed.",
             min=0,
-            max=MAX_SEED,
-            help="Of the lot; without one it is drawn, and told.",
-            show_default=False,
+            max=shared.MAX_SEED,
         ),
     ] = None,
     label_studio: Annotated[
         Path | None,
-        typer.Option(
-            help="File (JSON) for the humans' cases as tasks of Label Studio; the labelling setup is "
-            "written beside it as .xml.",
-            show_default=False,
+        option(
+            "File (JSON) for the humans' cases as tasks of Label Studio; the labelling setup is written "
+            "beside it as .xml. Default: no tasks are written."
         ),
     ] = None,
     identifier: Annotated[
         str | None,
-        typer.Option(
+        option(
+            "Column with the names of the cases in these tasks. Default: the identifier of the model, "
+            "or the number of the row.",
             "--id",
-            help="Column that names the cases in these tasks. Default: that of the model, or the row.",
-            show_default=False,
         ),
     ] = None,
     chunk_rows: Annotated[int, typer.Option(min=1, help="Rows in memory at a time.")] = CHUNK_ROWS,
-    delimiter: Delimiter = None,
-    decimal: Decimal = ".",
-    encoding: Encoding = "utf8",
-    as_json: AsJson = False,
+    delimiter: shared.Delimiter = None,
+    decimal: shared.Decimal = ".",
+    encoding: shared.Encoding = "utf8",
+    as_json: shared.AsJson = False,
 ) -> None:
-    """Say of each new case what the machine answers, whether a human should take it, and why.
+    """Write for each new case the machine's answer, whether a human should take it, and why.
 
-    One case at a time by default: a human takes it if its score is above the model's threshold. With
-    --batch or --budget the file is a batch, and those that score highest go to humans; it is read
-    twice. Files may be larger than the memory. The result holds all columns of the file and nine more;
-    cells that a spreadsheet would run as a formula get an apostrophe. It is written whole or not at all.
+    By default cases are decided one by one: a human takes a case if its score is above the model's
+    threshold. With --batch or --budget, the cases of the file with the highest scores go to humans, and the
+    file is read twice. Files may be larger than the memory. The result holds all columns of the file and
+    nine more; cells that a spreadsheet would run as a formula get an apostrophe. The result is written
+    completely or not at all.
     """
-    require_arrow(NAME)
+    require(NAME, "pyarrow")
     start = perf_counter()
     with reported(NAME):
+        from deferlearn.tables import Router, open_table
+        from deferlearn.tables.team import load_team
+        from deferlearn.teams.parameters import share_of
+
         share = None if budget is None else parse_budget(budget)
         setup = None if label_studio is None else label_studio.with_suffix(".xml")
         outputs = [path for path in (out, label_studio, setup) if path is not None]
         check_paths(outputs, [model, cases])
         with noted() as notes:
             team, version = load_team(model)
-        file = _open(cases, team, delimiter=delimiter, decimal=decimal, encoding=encoding)
-        if label_studio is not None:
-            identifier = _identifier(identifier, team, file)
+        card = team.card_
+        file = open_table(cases, delimiter=delimiter, decimal=decimal, encoding=encoding)
+        _check_columns(file, card)
+        if identifier is not None and label_studio is not None:
+            file.require([identifier], "given by --id")
+        elif card.get("identifier") in file.columns:
+            identifier = card["identifier"]
         if batch and share is None:
-            share = _own_budget(team)
+            share = share_of(card["budget"], card["rows"])
         if seed is None:
-            seed = secrets.randbelow(MAX_SEED + 1)
-        from deferlearn.tables import Router
-
-        router = Router(team, budget=share, audit=audit, seed=seed, version=version)
-        n_tasks = _run(router, file, out, label_studio, setup, identifier, chunk_rows)
-    told = _summary(router, version, out, perf_counter() - start)
+            seed = secrets.randbelow(shared.MAX_SEED + 1)
+        router = Router(
+            team, budget=share, audit=audit, seed=seed, version=version, decimal=decimal
+        )
+        n_tasks = _write(router, file, outputs, identifier, chunk_rows)
+    result = {
+        "model_version": version,
+        "out": str(out),
+        "rule": "one by one" if share is None else "batch",
+        **_counts(router),
+        "seconds": perf_counter() - start,
+        "notes": notes + router.totals.notes(),
+    }
     if audit:
-        told["seed"] = seed
+        result["seed"] = seed
     if label_studio is not None:
-        told["label_studio"] = {"tasks": str(label_studio), "setup": str(setup), "count": n_tasks}
-    told["notes"] = notes + _strangers(router)
+        result["label_studio"] = {"tasks": str(label_studio), "setup": str(setup), "count": n_tasks}
     if as_json:
-        typer.echo(json.dumps(told, indent=2, allow_nan=False))
+        print_json(result)
     else:
-        _print(told)
+        _print(result)
 
 
-def _open(path: Path, team: TabularTeam, **options: Any) -> TableFile:
-    from deferlearn.tables import TableError, open_table
+def _check_columns(file: TableFile, card: dict[str, Any]) -> None:
+    from deferlearn.tables import TableError
     from deferlearn.tables.routing import COLUMNS
 
-    file = open_table(path, **options)
-    file.require(list(team.card_["columns"]), "which the model needs")
-    taken = [name for name in COLUMNS if name in file.columns]
-    if taken:
-        raise TableError(
-            f"{path} has a column {taken[0]!r}, which is to be written: rename it, or take the file "
-            "before it was routed"
-        )
-    return file
+    file.require(list(card["columns"]), "which the model needs")
+    for name in COLUMNS:
+        if name in file.columns:
+            raise TableError(
+                f"{file.path} has a column {name!r}, which the result needs: rename it, or use the file "
+                "before it was routed"
+            )
 
 
-def _identifier(name: str | None, team: TabularTeam, file: TableFile) -> str | None:
-    if name is not None:
-        file.require([name], "named by --id")
-        return name
-    own: str | None = team.card_.get("identifier")
-    return own if own in file.columns else None
-
-
-def _own_budget(team: TabularTeam) -> float:
-    """A number of training cases acts as the share that it was of them."""
-    budget = team.card_["budget"]
-    return budget / team.card_["rows"] if isinstance(budget, int) else float(budget)
-
-
-def _run(
-    router: Router,
-    file: TableFile,
-    out: Path,
-    tasks: Path | None,
-    setup: Path | None,
-    identifier: str | None,
-    chunk_rows: int,
+def _write(
+    router: Router, file: TableFile, outputs: list[Path], identifier: str | None, chunk_rows: int
 ) -> int:
-    """Route all cases into the files; how many tasks there are."""
-    from deferlearn.tables import TableError
+    """Route all cases into the result, and into tasks and their setup if wanted; the number of tasks."""
+    from deferlearn.tables.errors import CellError, TableError
     from deferlearn.tables.labelstudio import TaskWriter, labelling_setup
     from deferlearn.tables.writing import StagedFiles, table_writer
 
     card = router.model.card_
-    hidden = [card["label"], *(row["reader"] for row in card["readers"])]
-    with StagedFiles() as files:
+    out, *studio = outputs
+    with StagedFiles() as files, _progress(router) as seen:
         writer = table_writer(out, files.open(out), file.delimiter, file.decimal)
-        task_writer = None
-        if tasks is not None and setup is not None:
-            task_writer = TaskWriter(files.open(tasks), identifier, hidden)
-            files.open(setup).write(labelling_setup(card["classes"]).encode())
-        for chunk, routed in _routed(router, file, chunk_rows):
-            writer.write(_beside(chunk, routed))
-            if task_writer is not None:
-                task_writer.write(chunk, routed)
+        tasks = None
+        if studio:
+            hidden = [card["label"], *(row["reader"] for row in card["readers"])]
+            tasks = TaskWriter(files.open(studio[0]), identifier, hidden)
+            files.open(studio[1]).write(labelling_setup(card["classes"]).encode())
+        try:
+            for chunk, routed in router.route(lambda: file.chunks(chunk_rows), seen):
+                if tasks is not None:
+                    tasks.write(chunk, routed)
+                for name in routed.column_names:
+                    chunk = chunk.append_column(name, routed.column(name))
+                writer.write(chunk)
+        except CellError as error:
+            raise TableError(f"{file.path}: {error}") from error
         if router.totals.rows == 0:
             raise TableError(f"{file.path} has columns, but no rows")
         writer.close()
-        if task_writer is not None:
-            task_writer.close()
-    return 0 if task_writer is None else task_writer.count
+        if tasks is not None:
+            tasks.close()
+    return 0 if tasks is None else tasks.count
 
 
-def _routed(router: Router, file: TableFile, chunk_rows: int) -> Iterable[tuple[Any, Any]]:
-    """Chunks as they stand in the file with what was decided, and a bar that moves."""
-    from deferlearn.tables.cells import with_points
-    from deferlearn.tables.errors import CellError, TableError
-
-    numbers = [name for name, kind in router.model.card_["columns"].items() if kind == "number"]
-    raw: list[Any] = []
-
-    def chunks() -> Iterable[Any]:
-        rows = 0
-        for chunk in file.chunks(chunk_rows):
-            raw[:] = [chunk]
-            if file.decimal == ",":
-                try:
-                    chunk = with_points(chunk, numbers)
-                except CellError as error:
-                    raise error.moved(rows) from None
-            rows += chunk.num_rows
-            yield chunk
-
+@contextmanager
+def _progress(router: Router) -> Iterator[Any]:
+    """Count the rows on stderr, if it is a terminal."""
     console = Console(stderr=True)
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        TextColumn("{task.completed:,.0f} rows"),
-        TimeElapsedColumn(),
-    )
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
+    counts = TextColumn("{task.completed:,.0f} rows")
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), counts, TimeElapsedColumn())
+    hidden = not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
         what = "Routing" if router.budget is None else "Scoring, then routing"
         task = bar.add_task(what, total=None)
-        try:
-            for _, routed in router.route(chunks, lambda rows: bar.advance(task, rows)):
-                yield raw[0], routed
-        except TableError as error:
-            raise TableError(f"{file.path}: {error}") from error
+        yield lambda rows: bar.advance(task, rows)
 
 
-def _beside(chunk: Any, routed: Any) -> Any:
-    for name in routed.column_names:
-        chunk = chunk.append_column(name, routed.column(name))
-    return chunk
-
-
-def _strangers(router: Router) -> list[str]:
-    return [
-        f"column {name!r} has {unknown.cells} cells with a category that was not there in training, such "
-        f"as {unknown.example!r}; they count as rare ones"
-        for name, unknown in router.totals.unknown.items()
-    ]
-
-
-def _summary(router: Router, version: str, out: Path, seconds: float) -> dict[str, Any]:
+def _counts(router: Router) -> dict[str, Any]:
     totals = router.totals
-    batch = router.budget is not None
     return {
-        "model_version": version,
-        "out": str(out),
-        "rule": "batch" if batch else "one by one",
         "rows": totals.rows,
         "deferred": totals.deferred,
         "audited": totals.audited,
         "machine": totals.rows - totals.deferred - totals.audited,
-        "unknown_categories": {
-            name: {"cells": unknown.cells, "example": unknown.example}
-            for name, unknown in totals.unknown.items()
-        },
-        "seconds": seconds,
+        "unknown_categories": {name: found._asdict() for name, found in totals.unknown.items()},
     }
 
 
-def _print(told: dict[str, Any]) -> None:
-    console = Console()
-    rows = told["rows"]
-    share = {key: f"{told[key]:,} ({told[key] / rows:.1%})" for key in ("deferred", "machine")}
+def _print(result: dict[str, Any]) -> None:
+    rows = result["rows"]
+    share = {key: f"{result[key]:,} ({result[key] / rows:.1%})" for key in ("deferred", "machine")}
     lines = [
         ("cases", f"{rows:,}"),
-        ("rule", told["rule"]),
+        ("rule", result["rule"]),
         ("deferred to humans", share["deferred"]),
         ("left to the machine", share["machine"]),
     ]
-    if "seed" in told:
-        lines.append(("audited by humans", f"{told['audited']:,}, by lot, seed {told['seed']}"))
-    lines.append(("model", told["model_version"]))
-    console.print(facts("Routed", lines))
-    show(console, told["notes"])
-    if "label_studio" in told:
-        studio = told["label_studio"]
-        end = f"Tasks: {studio['tasks']} ({studio['count']}), labelling setup: {studio['setup']}"
-        console.print(end, highlight=False, markup=False, soft_wrap=True)
-    end = f"Result: {told['out']}, {told['seconds']:.1f} s"
-    console.print(end, highlight=False, markup=False, soft_wrap=True)
+    if "seed" in result:
+        lines.append(("audited by humans", f"{result['audited']:,}, random seed {result['seed']}"))
+    print_facts("Routed", [*lines, ("model", result["model_version"])])
+    say(*(f"Note: {note}" for note in result["notes"]))
+    if "label_studio" in result:
+        studio = result["label_studio"]
+        say(f"Tasks: {studio['tasks']} ({studio['count']}), labelling setup: {studio['setup']}")
+    say(f"Result: {result['out']}, {result['seconds']:.1f} s")

@@ -1,8 +1,7 @@
-"""`deferlearn bench`: a tuned team against equally tuned baselines."""
+"""`deferlearn bench`: compare a tuned team with equally tuned baselines."""
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,8 +10,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from deferlearn.cli._errors import FAILURE, STOPPED, fail
-from deferlearn.cli._progress import KEPT, Advance, progress_bar
+from deferlearn.cli import _options as shared
+from deferlearn.cli._errors import fail, require, resumable
+from deferlearn.cli._options import argument, option
+from deferlearn.cli._screen import Advance, progress_bar, say
 from deferlearn.cli.reproduce import NEEDED
 
 if TYPE_CHECKING:
@@ -30,34 +31,22 @@ def _keep_the_name() -> None:
 @bench.command()
 def team(
     data: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="Data sets; default: all nine.", metavar="[DATA]...", show_default=False
-        ),
+        list[str] | None, argument("Data sets. Default: all nine.", metavar="[DATA]...")
     ] = None,
-    out: Annotated[
-        Path, typer.Option(help="Folder for rows and tables; made if it does not exist.")
-    ] = Path("results"),
-    splits: Annotated[
-        int | None,
-        typer.Option(min=2, help="Random splits; default: 20.", show_default=False),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the first split.")] = 0,
-    quick: Annotated[bool, typer.Option("--quick", help="Five splits.")] = False,
-    jobs: Annotated[
-        int | None,
-        typer.Option(min=1, help="Splits at a time; default: one a core.", show_default=False),
-    ] = None,
+    *,
+    out: shared.OutFolder = Path("results"),
+    splits: Annotated[int | None, option("Number of random splits. Default: 20.", min=2)] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the first split.")] = 0,
+    quick: Annotated[bool, typer.Option("--quick", help="Use five splits.")] = False,
+    jobs: shared.AllJobs = None,
 ) -> None:
-    """Compare `AssistedSVCCV` with equally tuned baselines, on test parts that took no part in tuning.
+    """Compare `AssistedSVCCV` with equally tuned baselines, on test sets that are not used for tuning.
 
     Prints mean errors, and the team's paired difference from each baseline with its 95% interval.
-    Stopped or killed, the same command goes on where it was.
+    If it is stopped or killed, the same command continues with the jobs that are left.
     """
-    missing = [name for name in NEEDED if find_spec(name) is None]
-    if missing:
-        fail(COMMAND, f"this needs {', '.join(missing)}: pip install 'deferlearn[cli]'")
-    # Imported here: they bring the compiled engine, which `--help` need not wait for.
+    require(COMMAND, *NEEDED)
+    # Imported here because they load the compiled engine, which `--help` does not need.
     from joblib import cpu_count
 
     from deferlearn.experiments.comparison import (
@@ -69,52 +58,35 @@ def team(
     )
     from deferlearn.experiments.comparison_data import NAMES
     from deferlearn.experiments.comparison_page import write_comparison_page
-    from deferlearn.experiments.runner import JobError, run_jobs
+    from deferlearn.experiments.runner import run_jobs
     from deferlearn.experiments.store import write_table
 
     names = data or list(NAMES)
     unknown = [name for name in names if name not in NAMES]
     if unknown:
-        fail(COMMAND, f"no data set is named {unknown[0]!r}; there are {', '.join(NAMES)}")
+        fail(COMMAND, f"no data set has the name {unknown[0]!r}; use {', '.join(NAMES)}")
     count = splits or (QUICK_SPLITS if quick else SPLITS)
     work = comparison_jobs(names, count, seed)
-    console = Console(stderr=True)
-    try:
-        with progress_bar(console) as progress:
-            task = progress.add_task("team", total=len(work))
-            rows = run_jobs(
-                work,
-                comparison_work,
-                out / "team" / "parts",
-                n_jobs=jobs or cpu_count(),
-                on_done=Advance(progress, task, 1.0),
-            )
+    folder = out / "team"
+    with resumable(COMMAND):
+        with progress_bar() as progress:
+            done = Advance(progress, progress.add_task("team", total=len(work)), 1.0)
+            n_jobs = jobs or cpu_count()
+            rows = run_jobs(work, comparison_work, folder / "parts", n_jobs=n_jobs, on_done=done)
         table = comparison_table(rows)
-        write_table(out / "team" / "rows.parquet", rows)
-        write_table(out / "team" / "team.csv", table)
-        page = write_comparison_page(out / "team", rows, table, _command(data, count, seed))
-    except KeyboardInterrupt:
-        fail(COMMAND, KEPT, STOPPED)
-    except JobError as error:
-        fail(COMMAND, f"{error}; what is done is kept", FAILURE)
-    except OSError as error:
-        what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-        fail(COMMAND, f"cannot go on: {what}", FAILURE)
+        write_table(folder / "rows.parquet", rows)
+        write_table(folder / "team.csv", table)
+        words = ["deferlearn", COMMAND, *(data or []), f"--splits {count}"]
+        command = " ".join([*words, f"--seed {seed}"] if seed else words)
+        page = write_comparison_page(folder, rows, table, command)
     _print(table, seed, count)
     typer.echo(f"Page, picture, table and rows: {page}")
-
-
-def _command(data: list[str] | None, count: int, seed: int) -> str:
-    """What to type to get the same again."""
-    words = ["deferlearn bench team", *(data or []), f"--splits {count}"]
-    return " ".join([*words, f"--seed {seed}"] if seed else words)
 
 
 def _print(table: pd.DataFrame, seed: int, count: int) -> None:
     from deferlearn.experiments.comparison import BASELINES, comparison_counts
     from deferlearn.experiments.comparison_page import difference_of
 
-    console = Console()
     shown = Table(
         title=f"Error of the tuned team, and its difference from each baseline (95% interval); "
         f"seeds {seed} to {seed + count - 1}"
@@ -132,7 +104,7 @@ def _print(table: pd.DataFrame, seed: int, count: int) -> None:
             line["policy"],
             *(Text(said, style=colours.get(said.split()[-1], "")) for said in differences),
         )
-    console.print(shown)
+    Console().print(shown)
     for name, counts in comparison_counts(table).items():
         said = ", ".join(f"{what} {number}" for what, number in counts.items())
-        console.print(f"against {name}: {said}", highlight=False)
+        say(f"against {name}: {said}")

@@ -1,15 +1,11 @@
-"""`deferlearn demo`: does a human's help pay? With real radiologists, and with a simulated expert."""
+"""`deferlearn demo`: whether assistance pays, with real radiologists and with a simulated expert."""
 
 from __future__ import annotations
 
 import io
-import json
-import shlex
-from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
@@ -17,152 +13,115 @@ from rich.table import Table
 
 from deferlearn import __version__
 from deferlearn.cli import _demo_report, _study
-from deferlearn.cli._errors import FAILURE, fail, reported
+from deferlearn.cli import _options as shared
+from deferlearn.cli._errors import reported, require
+from deferlearn.cli._files import check_paths, command_line, made_folder
+from deferlearn.cli._screen import print_json, say, status
 from deferlearn.cli._study import EVERYONE, HUMAN, MACHINE, SHOWN, TEAM, TRIAGE, Estimate, Findings
-from deferlearn.cli._tables import MAX_SEED, check_paths, made_folder
 
 if TYPE_CHECKING:
     from deferlearn.report import CaseReport
 
 NAME = "demo"
-SEED = 0
-# For the picture; for tables; for the verdict of the report.
-NEEDED = ("matplotlib", "pyarrow", "pandas", "jinja2")
 
-# Three panels that stay readable when the picture is printed half as wide.
+# Three panels that stay readable when the picture is printed at half its width.
 FIGURE_SIZE, FONT_SIZE, DPI = (11.0, 4.8), 12.5, 150
 
 COMPARED = {"team - machine": (TEAM, MACHINE), "team - triage": (TEAM, TRIAGE)}
 NOTE = (
     "Errors on test cases: mean over random splits with 40% test cases [95% interval over splits]; "
-    "differences are paired, split by split. Splits of one data set share cases, so intervals are "
-    "narrower than those of new data would be. Parameters are the same on all splits; data and "
-    "policies were picked, after trials on other splits, to show both outcomes."
+    "differences are paired by split. Splits of one data set share cases, so intervals are narrower than "
+    "those of new data would be. Parameters are the same on all splits; data and policies were chosen, "
+    "after trials on other splits, to show both outcomes."
 )
 
 
 def demo(
-    out: Annotated[
-        Path,
-        typer.Option(help="Folder for the picture and the report; made if it does not exist."),
-    ] = Path("results"),
-    seed: Annotated[
-        int,
-        typer.Option(min=0, max=MAX_SEED, help="Seed of the splits and of the simulated expert."),
-    ] = SEED,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    context: typer.Context,
+    *,
+    out: shared.OutFolder = Path("results"),
+    seed: shared.Seed = 0,
+    as_json: shared.AsJson = False,
 ) -> None:
     """Show where assistance pays: machine, human and team, with real and with simulated experts.
 
-    Tables on the screen, a picture (demo.png), and the report of a model (demo.html), as
+    Prints tables, and writes a picture (demo.png) and the report of a model (demo.html), as
     `deferlearn fit` and `deferlearn report` make them from your own table.
     """
-    # Before the work, so that what cannot be used costs nobody any time.
-    missing = [name for name in NEEDED if find_spec(name) is None]
-    if missing:
-        fail(NAME, f"this needs {', '.join(missing)}: pip install 'deferlearn[cli]'", FAILURE)
+    require(NAME, "matplotlib", "pyarrow", "pandas", "jinja2")
     start = perf_counter()
     picture, page = out / "demo.png", out / "demo.html"
     with reported(NAME), made_folder(out):
-        # Imported here: it brings the compiled engine, which `--help` need not wait for.
+        # Imported here because it loads the compiled engine, which `--help` does not need.
         from deferlearn.tables.writing import StagedFiles
 
         check_paths([picture, page], [])
-        results, report = _measure(seed, shlex.join(["deferlearn", NAME, "--seed", str(seed)]))
+        results, report = _measure(seed, command_line(context, spelled=("seed",)))
         with StagedFiles() as files:
             files.open(picture).write(_draw(results))
             files.open(page).write(report.to_html().encode("utf-8"))
-    told = Told(results, report, seed, perf_counter() - start, picture, page)
+    seconds = perf_counter() - start
     if as_json:
-        typer.echo(json.dumps(_as_dict(told), indent=2, allow_nan=False))
+        print_json(
+            {
+                **_as_dict(results, seed),
+                "seconds": seconds,
+                "picture": str(picture),
+                "report": str(page),
+                "report_numbers": report.to_dict(),
+            }
+        )
     else:
-        _print(told)
-
-
-@dataclass(frozen=True)
-class Told:
-    """All that is said at the end.
-
-    Attributes
-    ----------
-    results : list of Findings
-        Of the settings.
-    report : CaseReport
-        Of the model.
-    seed : int
-        Of it all.
-    seconds : float
-        How long it took.
-    picture, page : Path
-        Where the files are.
-    """
-
-    results: list[Findings]
-    report: CaseReport
-    seed: int
-    seconds: float
-    picture: Path
-    page: Path
+        _print(results)
+        say(*what_to_look_at(report, picture, page), f"Seed {seed}, {seconds:.0f} s.")
 
 
 def _measure(seed: int, command: str, n_jobs: int | None = -1) -> tuple[list[Findings], CaseReport]:
-    """All settings one after the other, then the report; what is going on is said on stderr."""
-    console = Console(stderr=True)
+    """Measure all settings one after the other, then the report."""
     count = len(_study.SETTINGS) + 1
     results = []
-    with console.status("") as status:
-
-        def say(text: str) -> None:
-            status.update(text)
-            if not console.is_terminal:  # a status line is shown on terminals only
-                console.print(text, highlight=False, soft_wrap=True)
-
-        say("Compiling the engine: some seconds, in a first run only")
+    with status("Compiling the engine: some seconds, in the first run only"):
         _study.compile_engine()
-        for number, setting in enumerate(_study.SETTINGS, start=1):
-            say(f"{number} of {count}: {setting.title}, {setting.n_splits} splits")
+    for number, setting in enumerate(_study.SETTINGS, start=1):
+        with status(f"{number} of {count}: {setting.title}, {setting.n_splits} splits"):
             results.append(_study.study(setting, seed, n_jobs))
-        say(f"{count} of {count}: {_demo_report.TITLE}")
-        report = _demo_report.measured_report(seed, n_jobs, command)
-    return results, report
+    with status(f"{count} of {count}: {_demo_report.TITLE}"):
+        return results, _demo_report.measured_report(seed, n_jobs, command)
 
 
-def _print(told: Told) -> None:
+def _print(results: list[Findings]) -> None:
     console = Console()
-    for findings in told.results:
+    for findings in results:
         console.print(_table(findings))
         console.print(_study.verdict(findings) + "\n", highlight=False, markup=False)
-    console.print(conclusion(told.results) + "\n", highlight=False, markup=False)
-    console.print(NOTE + "\n", highlight=False, markup=False)
-    # `soft_wrap`: a path broken over two lines cannot be copied.
-    for line in what_to_look_at(told):
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
+    console.print(f"{conclusion(results)}\n\n{NOTE}\n", highlight=False, markup=False)
 
 
-def what_to_look_at(told: Told) -> list[str]:
-    """Where the files are, and what there is to see in tables, picture and report.
+def what_to_look_at(report: CaseReport, picture: Path, page: Path) -> list[str]:
+    """Where the files are, and what to see in tables, picture and report.
 
     Parameters
     ----------
-    told : Told
-        What was measured and written.
+    report : CaseReport
+        The report of the model.
+    picture, page : Path
+        The files.
 
     Returns
     -------
     lines : list of str
     """
-    numbers = told.report.numbers
-    found = numbers["assistance"]
+    found = report.numbers["assistance"]
     verdict = f" Its verdict: {found['headline']}" if found else ""
     return [
         "What to look at:",
-        "- Tables: 'team - machine'. Below 0, its interval too, the human's help pays; above 0 it harms.",
-        f"- Picture: {told.picture}. Where the curve falls, more cases for the human mean fewer errors.",
-        f"- Report: {told.page}, for any browser. A model fitted on some patients, judged on "
-        f"{numbers['cases']['rows']} nodules of others.{verdict} See who errs where, and the list of "
-        "cases, those for the human first.",
+        "- Tables: 'team - machine'. If it is below 0 with its whole interval, the human's help pays; "
+        "above 0 it harms.",
+        f"- Picture: {picture}. Where the curve falls, more cases for the human mean fewer errors.",
+        f"- Report: {page}, for any browser. A model fitted on some patients, evaluated on "
+        f"{report.numbers['cases']['rows']} nodules of others.{verdict} See who errs where, and the list "
+        "of cases, those for the human first.",
         "- Your own table: deferlearn fit --help, then deferlearn report --help.",
-        f"Seed {told.seed}, {told.seconds:.0f} s.",
     ]
 
 
@@ -183,35 +142,28 @@ def _table(findings: Findings) -> Table:
 
 
 def _text(estimate: Estimate, sign: str = "") -> str:
-    parts = (f"{value:{sign}.3f}" for value in (estimate.mean, estimate.lower, estimate.upper))
-    mean, lower, upper = parts
+    values = (estimate.mean, estimate.lower, estimate.upper)
+    mean, lower, upper = (f"{value:{sign}.3f}" for value in values)
     # A bracket opens rich's markup unless it is escaped.
     return f"{mean} \\[{lower}, {upper}]"
 
 
 def conclusion(results: list[Findings]) -> str:
     """Where the team beats the machine alone, and where it does not."""
-    lines = ["Does assistance pay, as these intervals tell?"]
+    lines = ["Does assistance pay, according to these intervals?"]
+    said = {-1: "yes", 0: "no clear difference", 1: "no, the machine alone errs less"}
     for findings in results:
         signs = {findings.difference(TEAM, MACHINE, budget).sign for budget in SHOWN}
-        if signs == {-1}:
-            said = "yes"
-        elif signs == {0}:
-            said = "no difference to be seen"
-        elif signs == {1}:
-            said = "no, the machine alone errs less"
-        else:
-            said = "it depends on the budget"
-        lines.append(f"- {findings.setting.title}: {said}.")
+        answer = said[signs.pop()] if len(signs) == 1 else "it depends on the budget"
+        lines.append(f"- {findings.setting.title}: {answer}.")
     return "\n".join(lines)
 
 
-def _as_dict(told: Told) -> dict[str, Any]:
-    """What `--json` prints."""
-    results = told.results
+def _as_dict(results: list[Findings], seed: int) -> dict[str, Any]:
+    """What `--json` prints about the settings."""
     return {
         "deferlearn": __version__,
-        "seed": told.seed,
+        "seed": seed,
         "alpha": _study.ALPHA,
         "submodularity_ratio": _study.RATIO,
         "settings": [
@@ -230,10 +182,6 @@ def _as_dict(told: Told) -> dict[str, Any]:
         ],
         "conclusion": conclusion(results),
         "note": NOTE,
-        "seconds": told.seconds,
-        "picture": str(told.picture),
-        "report": str(told.page),
-        "report_numbers": told.report.to_dict(),
     }
 
 
@@ -249,7 +197,7 @@ def _at_budget(findings: Findings, budget: float) -> dict[str, Any]:
 def _draw(results: list[Findings]) -> bytes:
     import matplotlib
 
-    # A figure without pyplot: it needs no screen and leaves no global state.
+    # A figure without pyplot needs no screen and leaves no global state.
     from matplotlib.figure import Figure
 
     from deferlearn.plot import AutomationCurveDisplay
@@ -266,7 +214,7 @@ def _draw(results: list[Findings]) -> bytes:
                 legend=False,
             )
             ax.set_title(findings.setting.title.replace(", ", ",\n"))
-            ax.set_xlabel("share that the human takes")
+            ax.set_xlabel("share of cases that the human takes")
             ax.set_ylabel("")
             ax.set_ylim(bottom=0)
         axes[0].set_ylabel("error on test cases")

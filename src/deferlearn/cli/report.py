@@ -1,41 +1,21 @@
-"""`deferlearn report`: a model and cases with known truth in, one HTML page out."""
+"""`deferlearn report`: from a model and cases with known truth to one HTML page."""
 
 from __future__ import annotations
 
-import json
-import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
-from deferlearn.cli._errors import FAILURE, fail, noted, reported
-from deferlearn.cli._inputs import load_team, long_table, name_and_digest
-from deferlearn.cli._progress import progress_bar
-from deferlearn.cli._tables import (
-    ANSWERS,
-    COLUMNS,
-    MAX_SEED,
-    AnswerColumn,
-    AsJson,
-    CaseColumn,
-    Decimal,
-    Delimiter,
-    Encoding,
-    Jobs,
-    LongTable,
-    ReaderColumn,
-    check_paths,
-    facts,
-    grid,
-    require_arrow,
-    show,
-)
+from deferlearn._utils.words import counted
+from deferlearn.cli import _options as shared
+from deferlearn.cli._errors import noted, reported, require
+from deferlearn.cli._files import check_paths, command_line, long_table, name_and_digest
+from deferlearn.cli._options import ANSWERS, COLUMNS, argument, option
+from deferlearn.cli._screen import print_errors, print_facts, print_json, progress_bar, say
 
 if TYPE_CHECKING:
     from deferlearn.report.refit_study import Progress
@@ -55,90 +35,81 @@ deferlearn report model.skops cases.csv --group patient --subgroup site --quick 
 
 
 def report(
-    model: Annotated[
-        Path, typer.Argument(help="Model file that `deferlearn fit` wrote.", show_default=False)
-    ],
-    cases: Annotated[
-        Path,
-        typer.Argument(help="CSV or parquet file of cases with known truth.", show_default=False),
-    ],
-    out: Annotated[Path, typer.Option(help="File for the report (HTML).", show_default=False)],
+    context: typer.Context,
+    model: shared.Model,
+    cases: Annotated[Path, argument("CSV or parquet file of cases with known truth.")],
+    *,
+    out: Annotated[Path, option("File for the report (HTML).")],
     label: Annotated[
-        str | None,
-        typer.Option(help="Column of the truth. Default: that of the model.", show_default=False),
+        str | None, option("Column of the true labels. Default: the label column of the model.")
     ] = None,
     human: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Column of a reader's answers; may be repeated. Default: the model's readers.",
-            show_default=False,
-            rich_help_panel=ANSWERS,
+        option(
+            "Column of a reader's answers; can be repeated. Default: the model's readers.",
+            panel=ANSWERS,
         ),
     ] = None,
-    answers: LongTable = None,
-    case: CaseColumn = "case",
-    reader: ReaderColumn = "reader",
-    answer: AnswerColumn = "answer",
+    answers: shared.LongTable = None,
+    case: shared.CaseColumn = "case",
+    reader: shared.ReaderColumn = "reader",
+    answer: shared.AnswerColumn = "answer",
     identifier: Annotated[
         str | None,
-        typer.Option(
+        option(
+            "Column with the names of the cases. Default: the identifier of the model, the column named "
+            "by --case if --answers is given, or the number of the row.",
             "--id",
-            help="Column that names the cases. Default: that of the model, of --case, or the row.",
-            show_default=False,
-            rich_help_panel=COLUMNS,
+            panel=COLUMNS,
         ),
     ] = None,
     group: Annotated[
         str | None,
-        typer.Option(
-            help="Column of what belongs together, such as a patient. Default: that of the model.",
-            show_default=False,
-            rich_help_panel=COLUMNS,
+        option(
+            "Column with the group of each case, such as a patient. Default: the group of the model.",
+            panel=COLUMNS,
         ),
     ] = None,
     subgroup: Annotated[
         str | None,
-        typer.Option(
-            help="Column whose values the verdict tells apart, such as a site.",
-            show_default=False,
-            rich_help_panel=COLUMNS,
+        option(
+            "Column of subgroups, such as a site, for which the verdict is repeated. Default: none.",
+            panel=COLUMNS,
         ),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer budgets and splits: a third of the time.")
+        bool, typer.Option("--quick", help="Use fewer budgets and splits: a third of the time.")
     ] = False,
     refit_cases: Annotated[
         int,
         typer.Option(
             min=0,
-            help="Verdict and curves fit teams anew, on at most so many cases, drawn by lot; 0 leaves "
-            "both out.",
+            help="The most cases, drawn at random, on which teams are refitted for the verdict and the "
+            "curves; 0 leaves both out.",
         ),
     ] = 1000,
-    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of splits and lots.")] = 0,
-    jobs: Jobs = None,
-    delimiter: Delimiter = None,
-    decimal: Decimal = ".",
-    encoding: Encoding = "utf8",
-    as_json: AsJson = False,
+    seed: shared.Seed = 0,
+    jobs: shared.Jobs = None,
+    delimiter: shared.Delimiter = None,
+    decimal: shared.Decimal = ".",
+    encoding: shared.Encoding = "utf8",
+    as_json: shared.AsJson = False,
 ) -> None:
-    """Judge a model on cases with known truth and human answers: one HTML file that needs no network.
+    """Evaluate a model on cases with known truth and human answers, in one HTML file.
 
-    It says whether assistance pays, who errs where, whether the model defers as many cases as it promises,
-    and lists the cases, those for humans first: the file holds their data. If the model was fitted on
-    these very cases, errors are those of teams that were fitted without the case. Verdict and curves fit
-    dozens of teams on parts of the cases: about half a minute with 600 cases, a minute or two with 1000;
-    --jobs and --quick help.
+    The report says whether assistance pays, who errs where, and whether the model defers as many cases as
+    expected. It lists the cases, those for humans first, so the file holds their data; it needs no network.
+    If the model was fitted on the same cases, errors are those of teams that were fitted without the case.
+    Verdict and curves fit dozens of teams on parts of the cases: this takes about half a minute with 600
+    cases, and a minute or two with 1000. --jobs and --quick make it faster.
     """
-    require_arrow(NAME)
-    missing = [name for name in ("pandas", "jinja2") if find_spec(name) is None]
-    if missing:
-        fail(NAME, f"a report needs {', '.join(missing)}: pip install 'deferlearn[cli]'", FAILURE)
+    require(NAME, "pyarrow", "pandas", "jinja2")
     start = perf_counter()
     with reported(NAME):
         from deferlearn._utils.atomic import write_atomically
         from deferlearn.report import case_report, select_report_cases
         from deferlearn.tables import TableError, open_table
+        from deferlearn.tables.team import load_team
 
         inputs = {"model": model, "cases": cases}
         if answers is not None:
@@ -146,17 +117,17 @@ def report(
         check_paths([out], inputs.values())
         with noted() as notes:
             team, version = load_team(model)
+        card = team.card_
         written: dict[str, Any] = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding}
         file = open_table(cases, **written)
-        card = team.card_
-        file.require([label or card["label"]], "named by --label" if label else "the model's label")
-        file.require(human or [], "named by --human")
-        file.require([group] if group else [], "named by --group")
-        file.require([subgroup] if subgroup else [], "named by --subgroup")
-        file.require(list(card["columns"]), "which the model needs")
         if answers is not None and identifier is None:
             own = card["identifier"]
             identifier = own if own in file.columns else case
+        file.require([label or card["label"]], "given by --label" if label else "the model's label")
+        file.require(human or [], "given by --human")
+        file.require([group] if group else [], "given by --group")
+        file.require([subgroup] if subgroup else [], "given by --subgroup")
+        file.require(list(card["columns"]), "which the model needs")
         file.require([identifier] if identifier else [], "which names the cases (--id)")
         long = None if answers is None else long_table(answers, [case, reader, answer], written)
         files = {role: name_and_digest(path) for role, path in inputs.items()}
@@ -174,26 +145,8 @@ def report(
             )
         except TableError as error:
             raise TableError(f"{cases}: {error}") from error
-        command = _command(
-            [model, cases],
-            label=label,
-            human=human,
-            answers=answers,
-            case=case if answers else None,
-            reader=reader if answers else None,
-            answer=answer if answers else None,
-            id=identifier,
-            group=group,
-            subgroup=subgroup,
-            quick=quick,
-            refit_cases=refit_cases,
-            seed=seed,
-            delimiter=delimiter,
-            decimal=decimal if decimal != "." else None,
-            encoding=encoding if encoding != "utf8" else None,
-            out=out,
-        )
         known = card["files"].get("cases", {}).get("sha256")
+        command = command_line(context, spelled=("refit_cases", "seed"))
         with _progress() as progress:
             found = case_report(
                 team,
@@ -209,67 +162,42 @@ def report(
                 progress=progress,
             )
         write_atomically(out, found.to_html().encode("utf-8"))
-        told = {"report": str(out), **found.to_dict(), "seconds": perf_counter() - start}
+    result = {"report": str(out), **found.to_dict(), "seconds": perf_counter() - start}
     if as_json:
-        typer.echo(json.dumps(told, indent=2, allow_nan=False))
+        print_json(result)
     else:
-        _print(told)
-
-
-def _command(paths: list[Path], **options: Any) -> str:
-    """The command that makes the same report, every choice spelled out."""
-    words = ["deferlearn", NAME, *map(str, paths)]
-    for name, value in options.items():
-        flag = f"--{name.replace('_', '-')}"
-        if value is True:
-            words.append(flag)
-        elif value is not None and value is not False:
-            for one in value if isinstance(value, list) else [value]:
-                words += [flag, str(one)]
-    return shlex.join(words)
+        _print(result)
 
 
 @contextmanager
 def _progress() -> Iterator[Progress]:
-    """A bar of fits; where nobody looks, a line for each stage."""
-    console = Console(stderr=True)
-    said: list[str] = []
-    with progress_bar(console) as bar:
+    """Show a bar of fits; if stderr is not a terminal, one line per stage."""
+    shown: set[str] = set()
+    with progress_bar() as bar:
         task = bar.add_task("", total=None)
 
-        def tell(stage: str, done: int, total: int) -> None:
+        def show(stage: str, done: int, total: int) -> None:
             text = STAGES[stage]
-            if not console.is_terminal and text not in said:
-                console.print(f"{text} ({total - done} fits left)", highlight=False, soft_wrap=True)
-            said.append(text)
+            if bar.disable and stage not in shown:
+                say(f"{text} ({counted(total - done, 'fit')} left)", err=True)
+            shown.add(stage)
             bar.update(task, description=text, completed=done, total=total)
 
-        yield tell
+        yield show
 
 
-def _print(told: dict[str, Any]) -> None:
-    console = Console()
-    found, c = told["assistance"], told["calibration"]
+def _print(result: dict[str, Any]) -> None:
+    found, rate, cases = result["assistance"], result["calibration"], result["cases"]
     lines = [
-        ("cases", f"{told['cases']['rows']}, {told['cases']['judged']} of them judged"),
-        ("judged by", told["judged_by"]),
-        ("deferred", f"{c['observed']['share']:.1%}; expected {c['expected']:.1%}"),
+        ("cases", f"{cases['rows']}, of which {cases['judged']} count"),
+        ("errors of", result["judged_by"]),
+        ("deferred", f"{rate['observed']['share']:.1%}; expected {rate['expected']:.1%}"),
     ]
     if found is None:
-        lines.append(("verdict and curves", f"not measured: {told['refits']['skipped']}"))
-    console.print(facts("Report", lines))
-    console.print(
-        grid(
-            "Errors",
-            ["who", "error", "95% interval"],
-            [
-                (who, f"{e['share']:.3f}", f"{e['lower']:.3f} to {e['upper']:.3f}")
-                for who, e in told["errors"].items()
-            ],
-        )
-    )
+        lines.append(("verdict and curves", f"not measured: {result['refits']['skipped']}"))
+    print_facts("Report", lines)
+    print_errors("Errors", result["errors"], "share")
     if found is not None:
-        console.print(found["headline"], highlight=False, markup=False, soft_wrap=True)
-    show(console, told["notes"])
-    end = f"Report: {told['report']}, {told['seconds']:.1f} s"
-    console.print(end, highlight=False, markup=False, soft_wrap=True)
+        say(found["headline"])
+    say(*(f"Note: {note}" for note in result["notes"]))
+    say(f"Report: {result['report']}, {result['seconds']:.1f} s")

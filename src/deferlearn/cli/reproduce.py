@@ -1,28 +1,30 @@
-"""`deferlearn reproduce`: the paper's results, one or all, into a folder."""
+"""`deferlearn reproduce`: compute the paper's results, one or all, into a folder."""
 
 from __future__ import annotations
 
 from enum import StrEnum
-from importlib.util import find_spec
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
-from deferlearn.cli._errors import FAILURE, STOPPED, fail
-from deferlearn.cli._progress import KEPT, Advance, progress_bar
+from deferlearn._utils.words import counted
+from deferlearn.cli import _options as shared
+from deferlearn.cli._errors import FAILURE, fail, require, resumable
+from deferlearn.cli._options import argument, option
+from deferlearn.cli._screen import Advance, progress_bar
 
 if TYPE_CHECKING:
     from deferlearn.experiments import Config
 
+NAME = "reproduce"
 NEEDED = ("matplotlib", "pandas", "pyarrow", "pydantic")
 ALL = "all"
 
 
 class Protocol(StrEnum):
-    """How the data are split and the humans drawn."""
+    """How the data are split and the humans are drawn."""
 
     repeated = "repeated"
     published = "published"
@@ -30,58 +32,48 @@ class Protocol(StrEnum):
 
 def reproduce(
     names: Annotated[
-        list[str],
-        typer.Argument(
-            help="fig1 to fig6, runtime, bounds, or all.", metavar="NAME...", show_default=False
-        ),
+        list[str], argument("fig1 to fig6, runtime, bounds, or all.", metavar="NAME...")
     ],
-    out: Annotated[
-        Path, typer.Option(help="Folder for rows, tables and figures; made if it does not exist.")
-    ] = Path("results"),
+    *,
+    out: shared.OutFolder = Path("results"),
     protocol: Annotated[
         Protocol | None,
-        typer.Option(
-            help="repeated (default): random splits, with intervals. published: the paper's one split.",
-            show_default=False,
+        option(
+            "repeated: random splits, with intervals. published: the paper's split. Default: repeated."
         ),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Three splits and a coarse search: to see that it runs.")
+        bool,
+        typer.Option(
+            "--quick", help="Use three splits and a coarse search, to see whether everything works."
+        ),
     ] = False,
     splits: Annotated[
-        int | None, typer.Option(min=1, help="How many splits or draws.", show_default=False)
+        int | None, option("Number of splits or draws. Default: that of the protocol.", min=1)
     ] = None,
     config: Annotated[
-        Path | None, typer.Option(help="TOML file with other settings.", show_default=False)
+        Path | None, option("TOML file with other settings. Default: those of the protocol.")
     ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="How many jobs at a time; default: one a core.", show_default=False
-        ),
-    ] = None,
+    jobs: shared.AllJobs = None,
 ) -> None:
-    """Compute the paper's results anew: tables with intervals, figures, and what became of each claim.
+    """Compute the paper's results: tables with intervals, figures, and a verdict on each claim.
 
-    Stopped or killed, the same command goes on where it was.
+    If it is stopped or killed, the same command continues with the jobs that are left.
     """
-    missing = [name for name in NEEDED if find_spec(name) is None]
-    if missing:
-        _fail(f"this needs {', '.join(missing)}: pip install 'deferlearn[cli]'")
-    # Imported here: they bring the compiled engine, which `--help` need not wait for.
+    require(NAME, *NEEDED)
+    # Imported here because they load the compiled engine, which `--help` does not need.
     from joblib import cpu_count
 
     from deferlearn.experiments import EXPERIMENTS
 
     unknown = [name for name in names if name not in EXPERIMENTS and name != ALL]
     if unknown:
-        _fail(f"no result is named {unknown[0]!r}; there are {', '.join(EXPERIMENTS)}, and {ALL}")
+        message = f"no result has the name {unknown[0]!r}; use {', '.join(EXPERIMENTS)}, or {ALL}"
+        fail(NAME, message, FAILURE)
     wanted = [name for name in EXPERIMENTS if name in names or ALL in names]
     settings = _settings(config, protocol, quick, splits)
-    try:
+    with resumable(NAME):
         _run(wanted, settings, out, jobs or cpu_count())
-    except KeyboardInterrupt:
-        fail("reproduce", KEPT, STOPPED)
 
 
 def _settings(
@@ -96,46 +88,28 @@ def _settings(
             return load_config(path, chosen, quick, **changes)
         return Config.preset(chosen or Protocol.repeated.value, quick, **changes)
     except OSError as error:
-        _fail(f"cannot read {path}: {error.strerror}")
+        fail(NAME, f"cannot read {path}: {error.strerror}", FAILURE)
     except ValueError as error:
-        _fail(str(error))
+        fail(NAME, str(error), FAILURE)
 
 
 def _run(names: list[str], settings: Config, out: Path, n_jobs: int) -> None:
-    from deferlearn.experiments import EXPERIMENTS, JobError, write_page
+    from deferlearn.experiments import EXPERIMENTS, write_page
+    from deferlearn.experiments.reproduce import prepare
     from deferlearn.experiments.reproduce import reproduce as run_one
 
     start = perf_counter()
-    console = Console(stderr=True)
     try:
-        cost = _prepare(names, settings, out)
-        with progress_bar(console) as progress:
-            task = progress.add_task("", total=cost)
-            for name in names:
-                progress.update(task, description=name)
-                on_done = Advance(progress, task, EXPERIMENTS[name].cost)
-                outcome = run_one(name, settings, out, n_jobs=n_jobs, on_done=on_done)
-                progress.console.print(
-                    f"{name}: {len(outcome.rows)} rows, {perf_counter() - start:.0f} s",
-                    highlight=False,
-                )
-        page = write_page(out, settings)
-    except JobError as error:
-        _fail(f"{error}; what is done is kept")
-    except OSError as error:
-        what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-        _fail(f"cannot go on: {what}")
-    typer.echo(f"Results: {page}")
-
-
-def _prepare(names: list[str], settings: Config, out: Path) -> float:
-    from deferlearn.experiments.reproduce import prepare
-
-    try:
-        return prepare(names, settings, out)
-    except ValueError as error:  # data that are not what they should be
-        _fail(f"cannot go on: {error}")
-
-
-def _fail(message: str) -> NoReturn:
-    fail("reproduce", message, FAILURE)
+        cost = prepare(names, settings, out)
+    except ValueError as error:  # the data are not what they should be
+        fail(NAME, f"cannot continue: {error}", FAILURE)
+    with progress_bar() as progress:
+        task = progress.add_task("", total=cost)
+        for name in names:
+            progress.update(task, description=name)
+            on_done = Advance(progress, task, EXPERIMENTS[name].cost)
+            outcome = run_one(name, settings, out, n_jobs=n_jobs, on_done=on_done)
+            rows = counted(len(outcome.rows), "row")
+            line = f"{name}: {rows}, {perf_counter() - start:.0f} s"
+            progress.console.print(line, highlight=False)
+    typer.echo(f"Results: {write_page(out, settings)}")

@@ -1,7 +1,7 @@
-"""From a table to decisions: columns as features, a team fitted on them, new cases routed.
+"""From a table to decisions: encode columns as features, fit a team on them, route new cases.
 
-What the commands `deferlearn fit` and `deferlearn apply` do, for Python. It needs pyarrow, which
-``deferlearn[cli]`` brings.
+This is what the commands `deferlearn fit` and `deferlearn apply` do, for use from Python. It needs
+pyarrow, which ``deferlearn[cli]`` installs.
 """
 
 from deferlearn.tables.cases import Cases, select_cases

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,17 +10,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deferlearn._utils.words import listed
 from deferlearn.humans import answers_from_table, majority_labels
 from deferlearn.tables.cells import label_text
 from deferlearn.tables.errors import CellError, TableError
-from deferlearn.tables.frames import as_table
+from deferlearn.tables.frames import as_table, missing_columns
 
 Labels = NDArray[Any]
+Texts = list[str | None]
 
 
 @dataclass(frozen=True)
 class Cases:
-    """What a team is fitted on.
+    """The cases that a team is fitted on.
 
     Attributes
     ----------
@@ -30,15 +33,15 @@ class Cases:
     classes : tuple of two str
         The labels.
     answers : ndarray of shape (n_cases, n_readers) or None
-        What humans said; None in the gaps.
+        What humans answered; None where a reader gave no answer.
     readers : tuple of str
-        Who they are.
+        Names of the readers.
     groups : ndarray of str or None
-        Cases of one group, such as a patient, belong together.
+        Cases of one group, such as a patient, stay together in folds.
     roles : dict
-        Names of the columns that hold the label, the identifier and the group; None where there is none.
+        Names of the columns that hold the label, the identifier and the group, or None.
     n_unlabelled : int
-        Rows of the table without a label, which are left out.
+        Number of rows without a label, which are left out.
     """
 
     features: Any
@@ -59,7 +62,7 @@ class Cases:
         Parameters
         ----------
         rows : ndarray of int
-            Their positions.
+            Positions of these cases.
 
         Returns
         -------
@@ -74,19 +77,19 @@ class Cases:
         )
 
     def human_answers(self, default: Labels) -> tuple[Labels, NDArray[np.bool_]]:
-        """The readers' majority, and where there is one.
+        """The majority of the readers, and the cases that at least one of them answered.
 
         Parameters
         ----------
         default : ndarray of str
-            What stands where nobody answered.
+            The answers to use where no reader answered.
 
         Returns
         -------
         answers : ndarray of str
         read : ndarray of bool
         """
-        if self.answers is None:  # always right: nobody has said otherwise
+        if self.answers is None:  # without answers, humans count as always right
             return self.truth, np.ones(len(self), dtype=bool)
         read = [any(answer is not None for answer in row) for row in self.answers]
         return majority_labels(self.answers, default=default), np.array(read, dtype=bool)
@@ -99,13 +102,12 @@ class Cases:
         rows : list of dict
             With the keys reader, answers, wrong and error.
         """
+        if self.answers is None:
+            return []
         rows = []
-        for place, reader in enumerate(self.readers):
-            assert self.answers is not None
-            column = self.answers[:, place]
+        for reader, column in zip(self.readers, self.answers.T, strict=True):
             given = np.array([answer is not None for answer in column])
-            wrong = int((column[given] != self.truth[given]).sum())
-            n = int(given.sum())
+            wrong, n = int((column[given] != self.truth[given]).sum()), int(given.sum())
             rows.append({"reader": reader, "answers": n, "wrong": wrong, "error": wrong / n})
         return rows
 
@@ -119,22 +121,22 @@ def select_cases(
     identifier: str | None = None,
     group: str | None = None,
 ) -> Cases:
-    """Take a table apart into features, truth and answers.
+    """Split a table into features, truth and answers.
 
     Parameters
     ----------
     table : DataFrame, dict of columns or pyarrow.Table
-        One row a case.
+        One row per case.
     label : str
-        Column of the true labels, two of them. Rows without one are left out.
+        Column of the true labels, which are of two classes. Rows without a label are left out.
     humans : sequence of str, default=()
-        Columns of answers, one a reader; gaps are allowed.
+        Columns of answers, one per reader; gaps are allowed.
     answers : DataFrame, dict of columns or pyarrow.Table, default=None
-        One row an answer, with the columns case, reader and answer.
+        A long table with one row per answer and the columns case, reader and answer.
     identifier : str or None, default=None
-        Column that names the cases, for `answers`; it is no feature.
+        Column with the names of the cases, to which `answers` refers. It is not a feature.
     group : str or None, default=None
-        Column that says which cases belong together; it is no feature.
+        Column with the group of each case, such as a patient. It is not a feature.
 
     Returns
     -------
@@ -154,30 +156,25 @@ def select_cases(
     special = _special_columns(table, label, humans, identifier, group)
     truth = _texts(table, label)
     labelled = np.flatnonzero([value is not None for value in truth])
-    classes = _two_classes([truth[row] for row in labelled], label)
+    classes = _two_classes([str(truth[row]) for row in labelled], label)
     wide = {name: _texts(table, name) for name in humans}
     if answers is not None:
         if identifier is None:
             raise TableError("answers need an identifier: the column that names the cases")
         _merge(wide, _long_answers(as_table(answers), _identifiers(table, identifier), classes))
     for name, column in wide.items():
-        _check_answers(name, column, classes)
-    groups = None
-    if group is not None:
-        groups = np.array(_complete(_texts(table, group), group), dtype=object)
-    everyone = np.array(list(wide.values()), dtype=object).T if wide else None
+        _check_answers(name, column, labelled, classes)
     cases = Cases(
-        table.drop_columns(special),
-        np.array(["" if value is None else value for value in truth]),
-        classes,
-        everyone,
-        tuple(wide),
-        groups,
-        {"label": label, "identifier": identifier, "group": group},
-        table.num_rows - len(labelled),
-    ).part(labelled)
-    _check_readers(cases)
-    return cases
+        features=table.drop_columns(special),
+        truth=np.array(["" if value is None else value for value in truth]),
+        classes=classes,
+        answers=np.array(list(wide.values()), dtype=object).T if wide else None,
+        readers=tuple(wide),
+        groups=None if group is None else np.array(_complete(table, group), dtype=object),
+        roles={"label": label, "identifier": identifier, "group": group},
+        n_unlabelled=table.num_rows - len(labelled),
+    )
+    return cases.part(labelled)
 
 
 def _special_columns(
@@ -186,67 +183,62 @@ def _special_columns(
     if isinstance(humans, str):
         raise TableError(f"humans={humans!r} must be a list of names")
     roles = [("label", label), *(("human", name) for name in humans)]
-    roles += [("id", identifier)] if identifier is not None else []
     seen: dict[str, str] = {}
-    for role, name in roles:
+    for role, name in [*roles, ("id", identifier), ("group", group)]:
+        if name is None:
+            continue
         if name not in table.column_names:
-            raise TableError(f"there is no column {name!r}, named as {role}")
-        if name in seen:
-            raise TableError(f"column {name!r} is named as {seen[name]} and as {role}")
+            raise TableError(f"there is no column {name!r}, given as {role}")
+        # The identifier, such as a patient's number, may be the group as well.
+        if name in seen and (seen[name], role) != ("id", "group"):
+            raise TableError(f"column {name!r} is given as {seen[name]} and as {role}")
         seen[name] = role
-    if group is not None:  # may well be the identifier's column
-        if group not in table.column_names:
-            raise TableError(f"there is no column {group!r}, named as group")
-        if seen.get(group, "id") != "id":
-            raise TableError(f"column {group!r} is named as {seen[group]} and as group")
-        seen[group] = "group"
     return list(seen)
 
 
-def _texts(table: Any, name: str) -> list[str | None]:
+def _texts(table: Any, name: str) -> Texts:
     return list(label_text(table.column(name)).to_pylist())
 
 
-def _two_classes(values: list[str | None], label: str) -> tuple[str, str]:
-    found = sorted({str(value) for value in values})
+def _two_classes(values: list[str], label: str) -> tuple[str, str]:
+    found = sorted(set(values))
     if len(found) == 2:
         return found[0], found[1]
     if not found:
         raise TableError(f"the label column {label!r} is empty")
     if len(found) == 1:
         raise TableError(
-            f"the label column {label!r} holds one class only, {found[0]!r}; two are needed"
+            f"the label column {label!r} holds only one class, {found[0]!r}; two are needed"
         )
-    shown = ", ".join(map(repr, found[:5])) + (", ..." if len(found) > 5 else "")
     raise TableError(
-        f"the label column {label!r} holds {len(found)} classes ({shown}), but two are needed: join "
-        "some, or leave rows out"
+        f"the label column {label!r} holds {len(found)} classes "
+        f"({listed([repr(name) for name in found], most=5)}), but two are needed: merge classes, or "
+        "leave out rows"
     )
 
 
-def _complete(column: list[str | None], name: str) -> list[str]:
+def _complete(table: Any, name: str) -> list[str]:
+    column = _texts(table, name)
     if None in column:
         raise TableError(f"column {name!r} is empty in row {column.index(None) + 1}")
     return [str(value) for value in column]
 
 
 def _identifiers(table: Any, identifier: str) -> list[str]:
-    names = _complete(_texts(table, identifier), identifier)
-    if len(set(names)) < len(names):
-        seen: set[str] = set()
-        twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise TableError(f"column {identifier!r} names more than one case {twice!r}")
+    names = _complete(table, identifier)
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise TableError(f"column {identifier!r} names more than one case {name!r}")
     return names
 
 
-def _long_answers(
-    table: Any, identifiers: list[str], classes: tuple[str, str]
-) -> dict[str, list[str | None]]:
-    """A column for each reader of a table with one row an answer."""
-    for name in ("case", "reader", "answer"):
-        if name not in table.column_names:
-            raise TableError(f"the answers have no column {name!r}")
-    columns = {name: _texts(table, name) for name in ("case", "reader", "answer")}
+def _long_answers(table: Any, identifiers: list[str], classes: tuple[str, str]) -> dict[str, Texts]:
+    """One column per reader, from a table with one row per answer."""
+    names = ("case", "reader", "answer")
+    missing = missing_columns(names, table.column_names)
+    if missing:
+        raise TableError(f"the answers have no column {missing}")
+    columns = {name: _texts(table, name) for name in names}
     columns["case"] = _unguarded(columns["case"], set(identifiers))
     columns["answer"] = _unguarded(columns["answer"], set(classes))
     try:
@@ -256,38 +248,31 @@ def _long_answers(
     return {str(reader): list(matrix[:, place]) for place, reader in enumerate(readers)}
 
 
-def _unguarded(column: list[str | None], known: set[str]) -> list[str | None]:
-    """Names without the apostrophe that `import-answers` puts before what a spreadsheet would run."""
-    return [
-        text[1:]
-        if text is not None and text not in known and text[:1] == "'" and text[1:] in known
-        else text
-        for text in column
-    ]
+def _unguarded(column: Texts, known: set[str]) -> Texts:
+    """Names without the apostrophe that `import-answers` puts before a formula of a spreadsheet."""
+    guarded = {f"'{name}": name for name in known if f"'{name}" not in known}
+    return [None if text is None else guarded.get(text, text) for text in column]
 
 
-def _merge(wide: dict[str, list[str | None]], more: dict[str, list[str | None]]) -> None:
-    """Add columns of answers; a reader who is there already gets the gaps filled."""
+def _merge(wide: dict[str, Texts], more: dict[str, Texts]) -> None:
+    """Add columns of answers; they fill the gaps of a reader who has a column already."""
     for reader, column in more.items():
         own = wide.get(reader, [None] * len(column))
-        for row, (old, new) in enumerate(zip(own, column, strict=True)):
-            if old is not None and new is not None and old != new:
+        for row, (old, new) in enumerate(zip(own, column, strict=True), start=1):
+            if None not in (old, new) and old != new:
                 raise TableError(
-                    f"reader {reader!r} has two answers to the case in row {row + 1}: {old!r} and {new!r}"
+                    f"reader {reader!r} has two answers to the case in row {row}: {old!r} and {new!r}"
                 )
         wide[reader] = [new if old is None else old for old, new in zip(own, column, strict=True)]
 
 
-def _check_answers(name: str, column: list[str | None], classes: tuple[str, str]) -> None:
+def _check_answers(
+    name: str, column: Texts, labelled: NDArray[np.int64], classes: tuple[str, str]
+) -> None:
     for row, answer in enumerate(column):
         if answer is not None and answer not in classes:
             raise CellError(
                 name, row, answer, f"is neither of the classes {classes[0]!r} and {classes[1]!r}"
             )
-
-
-def _check_readers(cases: Cases) -> None:
-    for place, reader in enumerate(cases.readers):
-        assert cases.answers is not None
-        if all(answer is None for answer in cases.answers[:, place]):
-            raise TableError(f"reader {reader!r} has answered none of the cases that have a label")
+    if all(column[row] is None for row in labelled):
+        raise TableError(f"reader {name!r} answered none of the cases that have a label")

@@ -1,8 +1,7 @@
-"""Cells: which are missing, which are numbers, and which a spreadsheet would run."""
+"""Cells of a table: which are missing, which are numbers, and which a spreadsheet would run."""
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
@@ -10,25 +9,22 @@ from numpy.typing import NDArray
 
 from deferlearn.tables.errors import CellError
 
-# In lower case. "none" is not among them: it is a word that a class or a category may be named by.
+# In lower case. "none" is not among them, because a class or a category may have this name.
 MISSING = ("", "na", "n/a", "#n/a", "nan", "null", "<na>", "nat")
 
 NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
-# With a decimal comma. A point in such a cell would mean thousands or decimals, which nobody can tell.
+# With a decimal comma. A point in such a cell could mean thousands or decimals.
 COMMA_NUMBER = r"[+-]?(\d+,?\d*|,\d+)([eE][+-]?\d+)?"
 
-# What spreadsheets take for the beginning of a formula, also in full width and after blanks; control
-# characters are there because some programs drop them and look at what comes next. Written so that
-# Python's and Arrow's regular expressions read it alike.
+# The beginnings that spreadsheets take for a formula, also in full width and after blanks. Control
+# characters are included because some programs drop them and look at what follows.
 FORMULA = "^([ \t\r\n\v\f\u00a0\ufeff]*[=+@＝＋－＠-]|[\t\r\n\0])"
-_FORMULA = re.compile(FORMULA)
-# With a point or a comma: numbers are harmless wherever they are opened.
+# Numbers, with a point or a comma, are harmless in every spreadsheet.
 PLAIN = rf"^({NUMBER}|{COMMA_NUMBER})$"
-_PLAIN = re.compile(PLAIN, re.ASCII)
 
 
 def raw_text(column: Any) -> Any:
-    """Cells of an Arrow column as they would stand in a CSV file; null stays null."""
+    """Cells of an Arrow column as they would be written in a CSV file; null stays null."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -38,12 +34,15 @@ def raw_text(column: Any) -> Any:
         return column
     try:
         return pc.cast(column, pa.string())
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # bytes that are no text, lists, records
+    except (
+        pa.ArrowInvalid,
+        pa.ArrowNotImplementedError,
+    ):  # bytes that are not text, lists, records
         return pa.array([None if v is None else str(v) for v in column.to_pylist()], pa.string())
 
 
 def clean_text(column: Any) -> Any:
-    """Cells without the blanks around them; null where nothing is said."""
+    """Cells without the blanks around them; null where a value is missing."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -57,9 +56,9 @@ def clean_text(column: Any) -> Any:
 
 
 def label_text(column: Any) -> Any:
-    """Like `clean_text`, and what means the same is written the same: 1.0 as 1, True and TRUE as true.
+    """Like `clean_text`, with one spelling per value: 1.0 becomes 1, True and TRUE become true.
 
-    Gaps make decimals of a column of whole numbers, and every program spells its booleans otherwise.
+    Programs write whole numbers as decimals if a column has gaps, and spell booleans in different ways.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -85,7 +84,7 @@ def numbers(column: Any, name: str) -> NDArray[np.float64]:
     Raises
     ------
     CellError
-        If a cell holds something else.
+        If a cell holds anything else.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -126,19 +125,19 @@ def _refuse(wrong: NDArray[np.bool_], cells: Any, name: str) -> None:
 
 
 def with_points(table: Any, names: list[str]) -> Any:
-    """The table with the decimal commas of some columns made points.
+    """Replace the decimal commas of some columns by points.
 
     Raises
     ------
     CellError
-        If a number has a point: where decimals have commas, 1.234 can mean two things.
+        If a number has a point: in a file with decimal commas, 1.234 can mean two things.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
 
     for name in names:
         place = table.schema.get_field_index(name)
-        if not pa.types.is_string(table.schema.field(place).type):
+        if place < 0 or not pa.types.is_string(table.schema.field(place).type):
             continue
         text = clean_text(table.column(place))
         points = pc.and_(
@@ -150,7 +149,7 @@ def with_points(table: Any, names: list[str]) -> Any:
                 name,
                 row,
                 text[row].as_py(),
-                "has a point where decimals are said to have a comma: write it with a comma",
+                "has a point although decimals have commas: write it with a comma",
             )
         commas = pc.match_substring_regex(text, f"^{COMMA_NUMBER}$")
         replaced = pc.if_else(commas, pc.replace_substring(text, ",", "."), text)
@@ -158,24 +157,18 @@ def with_points(table: Any, names: list[str]) -> Any:
     return table
 
 
-def safe_cell(text: str) -> str:
-    """A cell that no spreadsheet runs as a formula: an apostrophe is put before what looks like one.
+def safe_text(column: Any) -> Any:
+    """The text of an Arrow column, with an apostrophe before each cell that a spreadsheet would run.
 
-    Numbers stay numbers, negative ones too.
+    Numbers stay as they are, also negative ones; null stays null.
 
     Examples
     --------
-    >>> from deferlearn.tables.cells import safe_cell
-    >>> [safe_cell(text) for text in ("=1+1", "-5", "-5 mg", "@home", "plain")]
+    >>> import pyarrow as pa
+    >>> from deferlearn.tables.cells import safe_text
+    >>> safe_text(pa.array(["=1+1", "-5", "-5 mg", "@home", "plain"])).to_pylist()
     ["'=1+1", '-5', "'-5 mg", "'@home", 'plain']
     """
-    if _FORMULA.match(text) and not _PLAIN.fullmatch(text):
-        return "'" + text
-    return text
-
-
-def safe_text(column: Any) -> Any:
-    """Text of an Arrow column, each cell made safe; null stays null."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,18 +1,18 @@
-"""What a column is: a number, a category, yes or no; or nothing that a machine should learn from.
+"""Decide what a column is: a number, a category, a boolean, or not a feature.
 
-The rules, in this order. Each column that is left out is named with the reason.
+The rules apply in this order. Each column that is left out is listed with the reason.
 
-1. Nothing in it, or bytes, lists and records: left out.
-2. Dates and times: left out. What matters about them (an age, days since) is a number to be computed first.
-3. ``true`` and ``false`` only, in any case of letters: yes or no.
-4. Numbers only: a number; left out if constant, if they count the rows, or if they are whole numbers,
-   hardly ever repeated, in a column named like an identifier (``id``, ``case_id``, ``PatientID``).
-5. Numbers with decimal commas: left out, with a hint. They are never guessed: 1,234 can mean two things.
-6. Mostly numbers: left out, with a word that stands in the way.
-7. Other text: a category; left out if constant, or with more than 50 different values, or more than half as
-   many as there are rows, which makes it free text or an identifier.
+1. Empty columns, and bytes, lists or records: left out.
+2. Dates and times: left out. Compute a number from them first, such as an age or the days since an event.
+3. Only ``true`` and ``false``, in upper or lower case: a boolean.
+4. Only numbers: a number. The column is left out if it is constant, if it counts the rows, or if it is
+   named like an identifier (``id``, ``case_id``, ``PatientID``) and holds whole numbers that hardly repeat.
+5. Numbers with decimal commas: left out, with a hint. Commas are never guessed: 1,234 can mean two things.
+6. Mostly numbers: left out, with the first word among them.
+7. Other text: a category. The column is left out if it is constant, or has more than 50 different values or
+   more than half as many as there are rows, which suggests free text or an identifier.
 
-A constant column with gaps stays: whether a value is missing can tell something.
+A constant column with gaps is kept, because it can matter whether a value is missing.
 """
 
 from __future__ import annotations
@@ -22,32 +22,33 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from deferlearn._utils.words import counted
 from deferlearn.tables.cells import COMMA_NUMBER, clean_text, is_number, label_text, numbers
 
 NUMBER, BOOLEAN, CATEGORY = "number", "boolean", "category"
 BOOLEANS = ("false", "true")
 
-# Beyond so many values a column hardly holds categories; each would get too few rows to learn from.
+# With more values, each category would have too few rows to learn from.
 MAX_CATEGORIES = 50
-# A column in which so large a share of the cells are numbers was meant to hold numbers.
+# A column is meant to hold numbers if at least this share of its cells are numbers.
 MOSTLY = 0.8
-# As names of columns: id, case_id, patient id, PatientID, uuid; not paid or acid.
+# Matches id, case_id, patient id, PatientID and uuid, but not paid or acid.
 IDENTIFIER = re.compile(r"(?i:id|uid|uuid|guid|.*[_ .\-](id|uid|uuid|guid))|.*[a-z](Id|ID)")
 DATE = r"^(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2}))([ T].*)?$"
 CLOCK = r"^\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?$"
 
 
 class Column(NamedTuple):
-    """What was found out about a column.
+    """What a column is.
 
     Attributes
     ----------
     kind : {"number", "boolean", "category"} or None
         None if the column is left out.
     reason : str
-        Why it is left out.
+        Why the column is left out.
     categories : tuple of str
-        Of a category, in their order.
+        The categories of a category or boolean column, in alphabetical order.
     """
 
     kind: str | None
@@ -58,18 +59,18 @@ class Column(NamedTuple):
 def describe(
     name: str, column: Any, as_kind: str | None = None, max_categories: int = MAX_CATEGORIES
 ) -> Column:
-    """Find out what a column is.
+    """Decide what a column is.
 
     Parameters
     ----------
     name : str
-        Its name.
+        Name of the column.
     column : pyarrow.ChunkedArray
-        Its cells.
+        Cells of the column.
     as_kind : {"number", "category"} or None, default=None
-        What the user says it is; None follows the rules.
+        What to take the column for, whatever the rules say; None follows the rules.
     max_categories : int, default=50
-        More values are no categories.
+        Text columns with more different values are left out.
 
     Returns
     -------
@@ -82,13 +83,13 @@ def describe(
     >>> describe("site", pa.chunked_array([["Oslo", "Rome", "Oslo", "Rome", None]]))
     Column(kind='category', reason='', categories=('Oslo', 'Rome'))
     >>> describe("when", pa.chunked_array([["2024-05-01", "2024-05-02"]])).reason
-    'dates: turn what matters about them into a number'
+    'dates: compute a number from them first'
     """
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if as_kind == NUMBER:
-        numbers(column, name)  # says which cell is none
+        numbers(column, name)  # raises an error for the first cell that is not a number
         return Column(NUMBER)
     text = clean_text(column)
     given = pc.drop_null(text)
@@ -105,7 +106,7 @@ def describe(
         or _share(given, DATE) >= MOSTLY
         or _share(given, CLOCK) >= MOSTLY
     ):
-        return Column(None, "dates: turn what matters about them into a number")
+        return Column(None, "dates: compute a number from them first")
     distinct = pc.count_distinct(given).as_py()
     gaps = len(given) < len(text)
     if distinct == 1 and not gaps:
@@ -117,26 +118,29 @@ def describe(
     if share == 1.0:
         return _number(name, column, distinct, len(text), max_categories)
     if _share(given, f"^{COMMA_NUMBER}$") >= MOSTLY:
-        return Column(None, "numbers with decimal commas? Then say --decimal ,")
+        return Column(None, "it seems to hold numbers with decimal commas: pass --decimal ,")
     if share >= MOSTLY:
         word = given[pc.index(numeric, False).as_py()].as_py()
-        return Column(None, f"numbers, but also {word!r}: leave such cells empty")
+        return Column(None, f"mostly numbers, but also {word!r}: leave such cells empty")
     if _too_many(distinct, len(text), max_categories):
-        what = f"{distinct} different values in {len(text)} rows"
-        return Column(None, f"{what}: an identifier, free text, or too many categories")
+        values = counted(distinct, "different value")
+        rows = counted(len(text), "row")
+        return Column(None, f"{values} in {rows}: an identifier, free text, or too many categories")
     return Column(CATEGORY, categories=_categories(column))
 
 
 def _number(name: str, column: Any, distinct: int, n_rows: int, max_categories: int) -> Column:
     values = numbers(column, name)
     whole = bool(np.all(values == np.round(values)))  # False where a cell is missing
-    with np.errstate(over="ignore"):  # the encoder refuses such numbers
+    with np.errstate(over="ignore"):  # the encoder refuses numbers of this size
         counts = whole and n_rows > 2 and bool(np.all(np.diff(values) == 1.0))
     if counts:
         return Column(None, "it counts the rows")
     named = IDENTIFIER.fullmatch(name) is not None
     if whole and named and _too_many(distinct, n_rows, max_categories):
-        return Column(None, f"an identifier by its name and its {distinct} different values")
+        return Column(
+            None, f"an identifier, by its name and its {counted(distinct, 'different value')}"
+        )
     return Column(NUMBER)
 
 

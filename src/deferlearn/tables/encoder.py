@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from deferlearn.tables.cells import label_text, numbers
-from deferlearn.tables.columns import (
-    BOOLEAN,
-    BOOLEANS,
-    CATEGORY,
-    MAX_CATEGORIES,
-    NUMBER,
-    describe,
-)
+from deferlearn.tables.columns import CATEGORY, MAX_CATEGORIES, NUMBER, describe
 from deferlearn.tables.errors import CellError, TableError
-from deferlearn.tables.frames import as_table
+from deferlearn.tables.frames import as_table, missing_columns
 
 Array = NDArray[np.float64]
 
-# Rarer categories share one column: less than a handful of rows says nothing about any of them.
+# Rarer categories share one feature: a handful of rows says little about any of them.
 MIN_FREQUENCY = 5
 UNKNOWN = -1.0
 # Squares and sums of larger numbers overflow, in units of the table or of the standard deviation.
@@ -33,51 +31,48 @@ LARGEST = 1e100
 
 
 class Unknown(NamedTuple):
-    """Cells with a category that was not there in training: how many, and one of them."""
+    """Cells with a category that did not occur in training: how many, and one of them."""
 
     cells: int
     example: str
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
-    """Numbers, categories and gaps of a table as features; what is no feature is named and left out.
+    """Encode numbers, categories and gaps of a table as features; list the columns that are left out.
 
-    - Numbers: gaps get the median, then mean 0 and variance 1; a column of 0 and 1 says where gaps were.
-    - Categories: a column of 0 and 1 each; those seen fewer than `min_frequency` times share one; a gap is
-      a category of its own. A category that is new after `fit` counts as a rare one.
+    The rules of `deferlearn.tables.columns` decide what each column is, and which columns are left out. The
+    features come from scikit-learn's `ColumnTransformer`:
+
+    - Numbers: a gap is filled with the median, then the column is scaled to mean 0 and variance 1. A
+      column that has gaps gets a second feature, which is 1 where a value was missing and 0 elsewhere.
+    - Categories: one feature per category, which is 0 or 1. Categories that occur fewer than
+      `min_frequency` times share one feature, and a gap is a category of its own. A category that did
+      not occur in `fit` counts as a rare one.
     - Booleans: like categories.
-
-    What a column is, and when it is left out, is told in `deferlearn.tables.columns`.
 
     Parameters
     ----------
     number, category, drop : sequence of str, default=()
-        Columns to take as numbers or categories whatever the rules say, or to leave out.
+        Columns to take as numbers or as categories, or to leave out, whatever the rules say.
     max_categories : int, default=50
-        Columns with more values are no categories.
+        Text columns with more different values are left out.
     min_frequency : int, default=5
-        Categories seen less often share a feature.
+        Categories that occur fewer times share a feature.
 
     Attributes
     ----------
     kinds_ : dict
-        "number", "boolean" or "category" of each column that is used.
+        "number", "boolean" or "category" for each column that is used.
     categories_ : dict
-        The categories of each that has some.
+        The categories of each boolean or category column.
     dropped_ : dict
-        Why each other column is left out.
-    medians_ : ndarray
-        Of each column of numbers: what stands in its gaps.
-    gappy_ : ndarray of bool
-        Which of these columns had gaps, and so have a feature that says where.
-    scaler_ : sklearn.preprocessing.StandardScaler or None
-        Of the numbers, if there are any.
-    one_hot_ : sklearn.preprocessing.OneHotEncoder or None
-        Of the categories, if there are any.
+        The reason why each other column is left out.
+    columns_ : sklearn.compose.ColumnTransformer
+        Turns the codes of the columns that are used into features.
     feature_names_in_ : ndarray of str
         All columns of the table given to `fit`.
     n_features_in_ : int
-        How many they are.
+        Number of these columns.
 
     Examples
     --------
@@ -112,7 +107,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.min_frequency = min_frequency
 
     def fit(self, X: Any, y: Any = None) -> TableEncoder:
-        """Find out what each column is.
+        """Decide what each column is, and learn medians, scales and categories.
 
         Parameters
         ----------
@@ -133,73 +128,76 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.dropped_: dict[str, str] = {}
         for name in table.column_names:
             if name in self.drop:
-                self.dropped_[name] = "as you said"
+                self.dropped_[name] = "dropped on request"
                 continue
-            told = NUMBER if name in self.number else CATEGORY if name in self.category else None
-            kind, reason, categories = describe(name, table.column(name), told, self.max_categories)
-            if kind is None:
-                self.dropped_[name] = reason
+            given = NUMBER if name in self.number else CATEGORY if name in self.category else None
+            column = describe(name, table.column(name), given, self.max_categories)
+            if column.kind is None:
+                self.dropped_[name] = column.reason
                 continue
-            self.kinds_[name] = kind
-            if categories:
-                self.categories_[name] = list(categories)
+            self.kinds_[name] = column.kind
+            if column.kind != NUMBER:
+                self.categories_[name] = list(column.categories)
         if not self.kinds_:
-            said = "; ".join(f"{name!r}: {reason}" for name, reason in self.dropped_.items())
-            raise TableError(f"no column can be learned from. Left out: {said or 'none is there'}")
+            reasons = "; ".join(f"{name!r}: {reason}" for name, reason in self.dropped_.items())
+            raise TableError(
+                f"no column can be used as a feature. Left out: {reasons or 'the table has no columns'}"
+            )
         codes, _ = self.codes(table)
-        measured = codes[:, self._is_number()]
-        self._refuse_large(measured, measured, "is too large to compute with: rescale the column")
-        self.gappy_ = np.isnan(measured).any(axis=0)
-        # A column that the user calls a number may be empty.
-        empty = np.asarray(np.isnan(measured).all(axis=0))
-        self.medians_ = np.zeros(measured.shape[1])
-        self.medians_[~empty] = np.nanmedian(measured[:, ~empty], axis=0)
-        self.scaler_ = StandardScaler().fit(self._filled(measured)) if len(empty) else None
-        self.one_hot_ = None
+        n_numbers = self._n_numbers
+        problem = "is too large to compute with: rescale the column"
+        self._refuse_large(codes[:, :n_numbers], codes, problem)
+        parts: list[tuple[str, Any, slice]] = []
+        if n_numbers:
+            # A column that the user calls a number may be empty: it is kept, and filled with 0.
+            filled = SimpleImputer(strategy="median", keep_empty_features=True)
+            measured = slice(n_numbers)
+            parts += [("number", make_pipeline(filled, StandardScaler()), measured)]
+            # Not by the imputer's `add_indicator`, whose features would be scaled as well.
+            parts += [("gap", MissingIndicator(error_on_new=False), measured)]
         if self.categories_:
-            self.one_hot_ = OneHotEncoder(
+            one_hot = OneHotEncoder(
                 handle_unknown="infrequent_if_exist",
                 min_frequency=self.min_frequency,
                 sparse_output=False,
-            ).fit(codes[:, ~self._is_number()])
+            )
+            parts += [("category", one_hot, slice(n_numbers, None))]
+        self.columns_ = ColumnTransformer(parts, sparse_threshold=0.0).fit(codes)
         return self
 
     def codes(self, X: Any) -> tuple[Array, dict[str, Unknown]]:
-        """Numbers, and numbers for categories, of the columns that are used.
+        """Read the columns that are used: numbers as they are, categories as their position.
 
         Parameters
         ----------
         X : DataFrame, dict of columns or pyarrow.Table
-            A table with these columns; others are not looked at.
+            A table with these columns; other columns are ignored.
 
         Returns
         -------
         codes : ndarray of shape (n_rows, n_used_columns)
-            NaN where a cell is missing, -1 for a category that was not there in `fit`.
+            Numbers come first, in the order of the table, and categories follow. NaN where a cell is
+            missing, -1 for a category that did not occur in `fit`.
         unknown : dict
-            For each column that has such cells, their number and an example.
+            For each column with such categories, the number of cells and an example.
         """
         table = as_table(X)
-        missing = [name for name in self.kinds_ if name not in table.column_names]
+        missing = missing_columns(self.kinds_, table.column_names)
         if missing:
-            raise TableError(
-                f"there is no column {missing[0]!r}, which the model needs"
-                + (f" (nor {', '.join(map(repr, missing[1:6]))})" if missing[1:] else "")
-            )
-        out = np.empty((table.num_rows, len(self.kinds_)))
+            raise TableError(f"there is no column {missing}, which the model needs")
+        out = np.empty((table.num_rows, len(self.kinds_)), order="F")
         unknown: dict[str, Unknown] = {}
-        for place, (name, kind) in enumerate(self.kinds_.items()):
-            column = table.column(name)
-            if kind == NUMBER:
-                out[:, place] = numbers(column, name)
-            else:
-                out[:, place], strangers = self._category_codes(name, column)
-                if strangers.cells:
-                    unknown[name] = strangers
+        for place, name in enumerate(self._used()):
+            if name not in self.categories_:
+                out[:, place] = numbers(table.column(name), name)
+                continue
+            out[:, place], cells = self._category_codes(name, table.column(name))
+            if len(cells):
+                unknown[name] = Unknown(len(cells), cells[0].as_py())
         return out, unknown
 
     def transform(self, X: Any) -> Array:
-        """Features of the rows.
+        """Encode the rows of a table.
 
         Parameters
         ----------
@@ -225,14 +223,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         -------
         features : ndarray of shape (n_rows, n_features)
         """
-        measured = codes[:, self._is_number()]
-        parts = []
-        if self.scaler_ is not None:
-            parts += [self._scaled(self.scaler_, measured)]
-            parts += [np.isnan(measured[:, self.gappy_]).astype(np.float64)]
-        if self.one_hot_ is not None:
-            parts += [self.one_hot_.transform(codes[:, ~self._is_number()])]
-        return np.hstack(parts)
+        with np.errstate(over="ignore"):  # such cells are refused
+            features: Array = self.columns_.transform(codes)
+        problem = "is so far from the training cases that no result can be computed: correct it"
+        self._refuse_large(features[:, : self._n_numbers], codes, problem)
+        return features
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the features.
@@ -246,11 +241,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         names : ndarray of str
         """
         check_is_fitted(self)
-        columns = np.array(list(self.kinds_), dtype=object)
-        measured = columns[self._is_number()]
-        names = [*measured, *(f"{name} is missing" for name in measured[self.gappy_])]
-        if self.one_hot_ is not None:
-            names += self._category_names(self.one_hot_, columns[~self._is_number()])
+        parts, names = self.columns_.named_transformers_, self._used()[: self._n_numbers]
+        if "gap" in parts:
+            names += [f"{names[place]} is missing" for place in parts["gap"].features_]
+        if "category" in parts:
+            one_hot = copy(parts["category"]).set_params(feature_name_combiner=self._category_name)
+            names += list(one_hot.get_feature_names_out(list(self.categories_)))
         return np.array(names, dtype=object)
 
     def __sklearn_tags__(self) -> Any:
@@ -262,68 +258,46 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return tags
 
     def _check_names(self, known: list[str]) -> None:
-        for what in ("number", "category", "drop"):
-            names = getattr(self, what)
+        given = {"number": self.number, "category": self.category, "drop": self.drop}
+        for option, names in given.items():
             if isinstance(names, str):
-                raise TableError(f"{what}={names!r} must be a list of names")
+                raise TableError(f"{option}={names!r} must be a list of names")
             for name in names:
                 if name not in known:
-                    raise TableError(f"{what}: there is no column {name!r} among the features")
-        for one, other in (("number", "category"), ("number", "drop"), ("category", "drop")):
-            both = sorted(set(getattr(self, one)) & set(getattr(self, other)))
-            if both:
-                raise TableError(f"column {both[0]!r} is named for {one} and for {other}")
+                    raise TableError(f"{option}: there is no column {name!r} among the features")
+        for one, other in combinations(given, 2):
+            for name in sorted(set(given[one]) & set(given[other])):
+                raise TableError(f"column {name!r} is given as {one} and as {other}: choose one")
 
-    def _is_number(self) -> NDArray[np.bool_]:
-        return np.array([kind == NUMBER for kind in self.kinds_.values()])
+    @property
+    def _n_numbers(self) -> int:
+        return len(self.kinds_) - len(self.categories_)
 
-    def _filled(self, measured: Array) -> Array:
-        return np.where(np.isnan(measured), self.medians_, measured)
+    def _used(self) -> list[str]:
+        """The columns that are used, in the order of their codes: numbers, then the others."""
+        return [name for name in self.kinds_ if name not in self.categories_] + [*self.categories_]
 
-    def _scaled(self, scaler: StandardScaler, measured: Array) -> Array:
-        with np.errstate(over="ignore"):  # such cells are refused
-            scaled: Array = scaler.transform(self._filled(measured))
-        problem = "lies so far from the training cases that nothing can be computed: correct it"
-        self._refuse_large(scaled, measured, problem)
-        return scaled
-
-    def _refuse_large(self, values: Array, measured: Array, problem: str) -> None:
+    def _refuse_large(self, values: Array, codes: Array, problem: str) -> None:
+        """Refuse the first cell whose value, as it is or scaled, is too large."""
         large = np.abs(values) > LARGEST  # False for a gap
         if large.any():
             row, place = (int(i) for i in np.argwhere(large)[0])
-            name = [name for name, kind in self.kinds_.items() if kind == NUMBER][place]
-            raise CellError(name, row, f"{measured[row, place]:g}", problem)
+            raise CellError(self._used()[place], row, f"{codes[row, place]:g}", problem)
 
-    def _category_codes(self, name: str, column: Any) -> tuple[Array, Unknown]:
+    def _category_codes(self, name: str, column: Any) -> tuple[Array, Any]:
+        """Positions of the categories, and the cells that hold an unknown one."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
         text = label_text(column)
-        if self.kinds_[name] == BOOLEAN:
-            text = pc.utf8_lower(text)
-            known = pa.array(BOOLEANS)
-        else:
-            known = pa.array(self.categories_[name])
-        codes = pc.cast(pc.index_in(text, known), pa.float64())
-        strangers = pc.and_(pc.is_null(codes), pc.is_valid(text))
-        values = np.array(codes.to_numpy(zero_copy_only=False))
-        count = int(pc.sum(pc.cast(strangers, pa.int64())).as_py() or 0)
-        if not count:
-            return values, Unknown(0, "")
-        values[np.asarray(strangers)] = UNKNOWN
-        return values, Unknown(count, text[pc.index(strangers, True).as_py()].as_py())
+        codes = pc.index_in(text, pa.array(self.categories_[name]))
+        unknown = pc.and_(pc.is_null(codes), pc.is_valid(text))
+        values = np.array(pc.cast(codes, pa.float64()).to_numpy(zero_copy_only=False))
+        values[np.asarray(unknown)] = UNKNOWN
+        return values, text.filter(unknown)
 
-    def _category_names(self, encoder: OneHotEncoder, columns: NDArray[Any]) -> list[str]:
-        """Names in the order of the encoder: frequent categories, a gap as the last, then the rare."""
-        names: list[str] = []
-        for place, name in enumerate(columns):
-            rare = encoder.infrequent_categories_[place]
-            kept = [c for c in encoder.categories_[place] if rare is None or not _among(c, rare)]
-            words = ["missing" if np.isnan(c) else self.categories_[name][int(c)] for c in kept]
-            names += [f"{name}={word}" for word in words]
-            names += [f"{name} is rare"] * (rare is not None)
-        return names
-
-
-def _among(code: float, codes: Array) -> bool:
-    return bool(np.isnan(codes).any() if np.isnan(code) else (codes == code).any())
+    def _category_name(self, column: str, code: Any) -> str:
+        """Name of a feature; scikit-learn's one-hot encoder has a word instead of a code for rare ones."""
+        if isinstance(code, str):
+            return f"{column} is rare"
+        return f"{column}={'missing' if np.isnan(code) else self.categories_[column][int(code)]}"

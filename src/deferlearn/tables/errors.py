@@ -1,10 +1,10 @@
-"""Mistakes in tables and files, told in one line that their owner can act on."""
+"""Errors about tables and files; each message is one line that says what to correct."""
 
 from __future__ import annotations
 
 
 class TableError(ValueError):
-    """A table, a file or a setting that cannot be used as it is; the message says why and what to do.
+    """A table, a file or a setting cannot be used; the message says why and what to do.
 
     Examples
     --------
@@ -16,7 +16,7 @@ class TableError(ValueError):
 
 
 class CellError(TableError):
-    """A cell that cannot be read as what its column should hold.
+    """A cell cannot be read as a value of its column.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class CellError(TableError):
     value : str
         What the cell holds.
     problem : str
-        What is wrong with it, and what to do.
+        What is wrong with the cell, and what to do; it continues "which ...".
 
     Examples
     --------
@@ -44,5 +44,5 @@ class CellError(TableError):
         self.column, self.row, self.value, self.problem = column, row, value, problem
 
     def moved(self, rows: int) -> CellError:
-        """The same in a table of which this was a part that begins after so many rows."""
+        """The same error in a larger table, in which this part begins after so many rows."""
         return CellError(self.column, self.row + rows, self.value, self.problem)

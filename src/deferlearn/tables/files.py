@@ -1,4 +1,4 @@
-"""Tables in files: CSV and parquet, read whole or in chunks, every cell as it stands there."""
+"""Read tables from CSV and parquet files, whole or in chunks, with every cell as it is in the file."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from deferlearn._utils.words import counted, listed
 from deferlearn.tables.errors import TableError
+from deferlearn.tables.frames import missing_columns
 
-# Bytes of a CSV file that are parsed at a time: a row must fit into it, and memory holds a few of them.
+# Bytes of a CSV file that are parsed at a time. A row must fit into a block; memory holds a few blocks.
 BLOCK = 2**20
-# Rows at a time where the caller does not say.
+# Rows per chunk.
 CHUNK_ROWS = 20_000
 PARQUET, ZIP = b"PAR1", b"PK\x03\x04"
 DELIMITERS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";"}
@@ -25,25 +28,25 @@ DECIMALS = (".", ",")
 
 @dataclass(frozen=True)
 class TableFile:
-    r"""A CSV or parquet file, opened far enough to know its columns.
+    r"""A CSV or parquet file whose columns are known and whose rows are not read yet.
 
-    Cells of a CSV file are text, exactly as they stand there; what they mean is decided later, and the
-    same way for every part of a file. A parquet file keeps its types.
+    Cells of a CSV file are text, exactly as in the file; what they mean is decided later, in the same way
+    for every chunk. Columns of a parquet file keep their types.
 
     Parameters
     ----------
     path : Path
         The file.
     header : tuple of str
-        Names of the columns as they stand there.
+        Names of the columns as they are in the file.
     delimiter : str
-        What separates cells in a CSV file.
+        The character between cells of a CSV file.
     decimal : {".", ","}
-        What separates decimals in a CSV file.
+        The decimal separator of numbers in text.
     encoding : str
-        Of a CSV file.
+        Encoding of a CSV file.
     parquet : bool
-        Whether it is one.
+        Whether it is a parquet file.
 
     Examples
     --------
@@ -68,16 +71,16 @@ class TableFile:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns, without blanks around them."""
+        """Names of the columns, without the blanks around them."""
         return self.header if self.parquet else tuple(name.strip() for name in self.header)
 
     def chunks(self, rows: int = CHUNK_ROWS) -> Iterator[Any]:
-        """Arrow tables of so many rows each, the last one of what is left; memory holds one at a time.
+        """Read the file in chunks of equal size; memory holds one chunk at a time.
 
         Parameters
         ----------
         rows : int, default=20000
-            Number of rows.
+            Number of rows per chunk; the last chunk may be smaller.
 
         Yields
         ------
@@ -85,22 +88,18 @@ class TableFile:
         """
         import pyarrow as pa
 
-        waiting: list[Any] = []
-        count = 0
+        waiting = None
         for batch in self._batches(rows):
-            while batch.num_rows:
-                part = batch.slice(0, rows - count)
-                batch = batch.slice(part.num_rows)
-                waiting.append(part)
-                count += part.num_rows
-                if count == rows:
-                    yield pa.Table.from_batches(waiting).combine_chunks()
-                    waiting, count = [], 0
-        if waiting:
-            yield pa.Table.from_batches(waiting).combine_chunks()
+            part = pa.Table.from_batches([batch])
+            waiting = part if waiting is None else pa.concat_tables([waiting, part])
+            while waiting.num_rows >= rows:
+                yield waiting.slice(0, rows).combine_chunks()
+                waiting = waiting.slice(rows)
+        if waiting is not None and waiting.num_rows:
+            yield waiting.combine_chunks()
 
     def read(self) -> Any:
-        """The whole table.
+        """Read the whole table.
 
         Returns
         -------
@@ -113,62 +112,54 @@ class TableFile:
             raise TableError(f"{self.path} has columns, but no rows")
         return pa.Table.from_batches(batches).combine_chunks()
 
-    def sha256(self) -> str:
-        """The file's checksum."""
-        return sha256_of(self.path)
-
     def require(self, names: list[str], why: str) -> None:
-        """Refuse a file without these columns.
+        """Refuse a file that lacks one of these columns.
 
         Parameters
         ----------
         names : list of str
             Names of columns.
         why : str
-            What they are needed for; a part of the message.
+            Why they are needed; a part of the message.
         """
-        missing = [name for name in names if name not in self.columns]
-        if not missing:
-            return
-        also = f" (nor {', '.join(map(repr, missing[1:6]))})" if len(missing) > 1 else ""
-        raise TableError(
-            f"{self.path} has no column {missing[0]!r}{also}, {why}; it has "
-            f"{_listed(self.columns)}{self._separator_hint()}"
-        )
+        missing = missing_columns(names, self.columns)
+        if missing:
+            known = listed([repr(name) for name in self.columns])
+            raise TableError(
+                f"{self.path} has no column {missing}, {why}; it has {known}{self._separator_hint()}"
+            )
 
     def _separator_hint(self) -> str:
         if self.parquet or len(self.columns) > 1:
             return ""
-        other = next((c for c in ";\t|," if c != self.delimiter and c in self.columns[0]), None)
-        if other is None:
-            return ""
-        shown = "tab" if other == "\t" else other
-        return f". Cells seem to be separated by something else: --delimiter '{shown}'"
+        for other in ";\t|,":
+            if other != self.delimiter and other in self.columns[0]:
+                shown = "tab" if other == "\t" else other
+                return (
+                    f". Another character seems to separate the cells: pass --delimiter '{shown}'"
+                )
+        return ""
 
     def _batches(self, rows: int) -> Iterator[Any]:
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
-        try:
+        last = None
+        with _readable(self):
             if self.parquet:
-                with pq.ParquetFile(self.path) as file:
-                    for batch in file.iter_batches(batch_size=rows):
-                        yield batch
+                with _open_parquet(self) as file:
+                    yield from file.iter_batches(batch_size=rows)
                 return
-            last = None
             with _open_csv(self, {name: pa.string() for name in self.header}) as reader:
                 for batch in reader:
                     last = batch if batch.num_rows else last
                     yield batch.rename_columns(list(self.columns))
-        except (pa.ArrowException, UnicodeError, OSError) as error:
-            raise _unreadable(self, error) from error
         if last is not None:
             self._refuse_open_quote(str(last.column(last.num_columns - 1)[-1]))
 
     def _refuse_open_quote(self, cell: str) -> None:
-        """A quote that is never closed takes the rest of the file into one cell, without any error.
+        """A quote that is never closed puts the rest of the file into one cell, without an error of Arrow.
 
-        A last cell of several lines is quoted, so that a file which is whole ends with a quote.
+        A last cell of several lines is quoted, so a complete file ends with a quote.
         """
         if "\n" not in cell:
             return
@@ -178,7 +169,9 @@ class TableFile:
         if self.path.suffix in (".gz", ".bz2", ".zst", ".lz4") or tail.endswith(b'"'):
             return
         begin = cell.splitlines()[0][:40]
-        raise TableError(f"{self.path} ends inside a quoted cell, which begins with {begin!r}")
+        raise TableError(
+            f"{self.path} ends inside a quoted cell, which begins with {begin!r}: close the quote"
+        )
 
 
 def open_table(
@@ -188,18 +181,18 @@ def open_table(
     decimal: str = ".",
     encoding: str = "utf8",
 ) -> TableFile:
-    """Find out what a file is and which columns it has, without reading all of it.
+    """Open a file and read the names of its columns.
 
     Parameters
     ----------
     path : path-like
-        A CSV file, also a compressed one (.csv.gz), or a parquet file.
+        A CSV file, which may be compressed (.csv.gz), or a parquet file.
     delimiter : str or None, default=None
-        What separates cells; None is a tab for files named .tsv, and else a comma.
+        The character between cells of a CSV file; None means a tab for .tsv files and a comma otherwise.
     decimal : {".", ","}, default="."
-        What separates decimals. It is never guessed.
+        The decimal separator of numbers in text. It is never guessed.
     encoding : str, default="utf8"
-        Of a CSV file.
+        Encoding of a CSV file.
 
     Returns
     -------
@@ -208,7 +201,7 @@ def open_table(
     Raises
     ------
     TableError
-        If the file cannot be read, is empty, or has two columns of one name.
+        If the file cannot be read, is empty, or has two columns with the same name.
     """
     path = Path(path)
     if decimal not in DECIMALS:
@@ -225,9 +218,12 @@ def open_table(
     if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) and "16" not in encoding:
         raise TableError(f"{path} is not text in the encoding {encoding!r}: try --encoding utf-16")
     if head == ZIP:
-        raise TableError(f"{path} is no CSV file, but a workbook or an archive: save it as CSV")
-    file_ = TableFile(path, (), delimiter, decimal, encoding, head == PARQUET)
-    file_ = replace(file_, header=tuple(_names(file_)))
+        raise TableError(f"{path} is a workbook or an archive, not a CSV file: save it as CSV")
+    parquet = head == PARQUET
+    file_ = TableFile(path, (), delimiter, decimal, encoding, parquet)
+    with _readable(file_), _open_parquet(file_) if parquet else _open_csv(file_, {}) as opened:
+        names = (opened.schema_arrow if parquet else opened.schema).names
+    file_ = replace(file_, header=tuple(names))
     twice = [name for name, count in Counter(file_.columns).items() if count > 1]
     if twice:
         raise TableError(f"{path} has more than one column named {twice[0]!r}: rename all but one")
@@ -235,14 +231,14 @@ def open_table(
 
 
 def delimiter_of(path: Path, delimiter: str | None = None) -> str:
-    r"""What separates the cells of a CSV file.
+    r"""The character between the cells of a CSV file.
 
     Parameters
     ----------
     path : Path
-        The file; those named .tsv have tabs unless told otherwise.
+        The file.
     delimiter : str or None, default=None
-        A character, or a word for one.
+        A character, or a word for one; None means a tab for .tsv files and a comma otherwise.
 
     Returns
     -------
@@ -265,28 +261,28 @@ def delimiter_of(path: Path, delimiter: str | None = None) -> str:
 
 
 def check_encoding(encoding: str) -> None:
-    """Refuse what is no encoding of text.
+    """Refuse an encoding that does not exist.
 
     Parameters
     ----------
     encoding : str
-        Such as utf8 or latin-1.
+        Name of an encoding, such as utf8 or latin-1.
     """
     try:
         "".encode(encoding)
-    except (LookupError, ValueError):  # a name with a zero in it is no name
+    except (LookupError, ValueError):  # a name that contains a zero byte
         raise TableError(f"encoding={encoding!r} is not known; try utf8 or latin-1") from None
 
 
 def read_table(path: str | os.PathLike[str], **options: Any) -> Any:
-    """A whole table from a CSV or parquet file.
+    """Read a whole table from a CSV or parquet file.
 
     Parameters
     ----------
     path : path-like
         The file.
     **options
-        As in `open_table`.
+        Options of `open_table`.
 
     Returns
     -------
@@ -313,31 +309,30 @@ def sha256_of(path: str | os.PathLike[str]) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _names(file: TableFile) -> list[str]:
+@contextmanager
+def _readable(file: TableFile) -> Iterator[None]:
+    """Raise a `TableError` with a hint if the file cannot be read."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
-        if file.parquet:
-            with pq.ParquetFile(file.path) as opened:
-                return list(opened.schema_arrow.names)
-        with _open_csv(file, {}) as reader:
-            return list(reader.schema.names)
+        yield
     except (pa.ArrowException, UnicodeError, OSError) as error:
         raise _unreadable(file, error) from error
+
+
+def _open_parquet(file: TableFile) -> Any:
+    import pyarrow.parquet as pq
+
+    return pq.ParquetFile(file.path)
 
 
 def _open_csv(file: TableFile, types: dict[str, Any]) -> Any:
     from pyarrow import csv
 
-    # One thread: then errors know their row, and memory holds few blocks.
+    # With one thread errors know their row, and memory holds few blocks.
     return csv.open_csv(
         file.path,
-        read_options=csv.ReadOptions(
-            use_threads=False,
-            block_size=BLOCK,
-            encoding=file.encoding,
-        ),
+        read_options=csv.ReadOptions(use_threads=False, block_size=BLOCK, encoding=file.encoding),
         parse_options=csv.ParseOptions(delimiter=file.delimiter, newlines_in_values=True),
         convert_options=csv.ConvertOptions(column_types=types, strings_can_be_null=False),
     )
@@ -349,26 +344,21 @@ def _unreadable(file: TableFile, error: BaseException) -> TableError:
         return TableError(f"cannot read {path}: {error.strerror}")
     text = " ".join(str(error).split())
     if "Empty CSV" in text:
-        return TableError(f"{path} is empty, or has names of columns and nothing else")
+        return TableError(f"{path} is empty, or has a header but no rows")
     if isinstance(error, UnicodeError) or "invalid UTF8" in text:
         return TableError(
-            f"{path} is not text in the encoding {encoding!r}: say which, such as --encoding latin-1"
+            f"{path} is not text in the encoding {encoding!r}: try another, such as --encoding latin-1"
         )
     if "straddling" in text:
         return TableError(
-            f"{path} has a row of more than {BLOCK // 2**20} MB: is a quote never closed?"
+            f"{path} has a row of more than {BLOCK // 2**20} MB: check that every quote is closed"
         )
     wrong = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", text)
     if wrong is None:
         return TableError(f"cannot read {path}: {text[:300]}")
-    row, expected, got = wrong.groups()
-    hint = "" if expected != "1" else f". Is {file.delimiter!r} what separates them (--delimiter)?"
+    row, expected, got = map(int, wrong.groups())
+    hint = f": does {file.delimiter!r} separate the cells (--delimiter)?" if expected == 1 else ""
     return TableError(
-        f"row {row} of {path}, counting the header, has {got} cells, but there are {expected} names of "
-        f"columns{hint}"
+        f"row {row} of {path}, counting the header, has {counted(got, 'cell')}, but the header has "
+        f"{counted(expected, 'column')}{hint}"
     )
-
-
-def _listed(names: tuple[str, ...], most: int = 12) -> str:
-    shown = ", ".join(repr(name) for name in names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

@@ -1,18 +1,20 @@
-"""Columns as they come, in DataFrames and dicts, made into Arrow tables."""
+"""DataFrames and dicts of columns as Arrow tables."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
+from deferlearn._utils.words import listed
 from deferlearn.tables.errors import TableError
 
 
 def as_table(data: Any) -> Any:
-    """An Arrow table from what holds named columns: a DataFrame, a dict, an Arrow table or batch.
+    """Convert a DataFrame, a dict of columns, or an Arrow table or batch to an Arrow table.
 
     Parameters
     ----------
-    data : pyarrow.Table, DataFrame, dict of columns, or what offers the Arrow interface
+    data : pyarrow.Table, DataFrame, dict of columns, or an object with the Arrow interface
         The columns.
 
     Returns
@@ -35,6 +37,32 @@ def as_table(data: Any) -> Any:
         return pa.table(data)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise TableError(
-            f"a table must be a DataFrame, a dict of columns or a pyarrow.Table whose columns hold one "
-            f"type each, got {type(data).__name__}: {error}"
+            f"a table must be a DataFrame, a dict of columns or a pyarrow.Table, with one type per "
+            f"column; got {type(data).__name__}: {error}"
         ) from error
+
+
+def missing_columns(names: Iterable[str], known: Iterable[str]) -> str:
+    """Name the columns that are missing, for a message; empty if all are there.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Columns that are needed.
+    known : iterable of str
+        Columns that are there.
+
+    Returns
+    -------
+    words : str
+
+    Examples
+    --------
+    >>> from deferlearn.tables.frames import missing_columns
+    >>> missing_columns(["age", "size", "site"], ["size"])
+    "'age' (nor 'site')"
+    """
+    missing = [repr(name) for name in names if name not in set(known)]
+    if len(missing) < 2:
+        return "".join(missing)
+    return f"{missing[0]} (nor {listed(missing[1:], most=5)})"

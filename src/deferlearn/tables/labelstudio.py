@@ -1,4 +1,4 @@
-"""Cases for humans as tasks of Label Studio, and their answers back from its export."""
+"""Write cases for humans as tasks of Label Studio, and read the answers from its export."""
 
 from __future__ import annotations
 
@@ -9,27 +9,34 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from xml.sax.saxutils import quoteattr
 
+import numpy as np
+
 from deferlearn.tables.cells import raw_text
 from deferlearn.tables.errors import TableError
 
-# Names in the labelling setup and in the tasks; they must be the same in both.
+# Names that must be the same in the labelling setup and in the tasks.
 QUESTION, CASE = "answer", "case"
 
 
 class TaskWriter:
-    """Writes cases to a file that Label Studio imports: the data, and the machine's answer as a prediction.
+    """Writes cases to a file for Label Studio: their data, and the machine's answer as a prediction.
 
-    The score of a prediction is how sure the machine is: the distance from its boundary in margins, at
-    most 1. Label Studio can show the least sure first.
+    The score of a prediction says how sure the machine is: it is the distance from the boundary in
+    margins, at most 1. Label Studio can sort the tasks by it.
 
     Parameters
     ----------
     file : binary file
-        Where to.
+        The file to write to.
     identifier : str or None, default=None
-        Column that names the cases; without one they are named by the number of their row, from 1.
+        Column with the names of the cases; None names them by the number of their row, from 1.
     hidden : sequence of str, default=()
-        Columns that those who answer must not see: the truth, and what others have said.
+        Columns that the readers must not see: the truth, and the answers of others.
+
+    Attributes
+    ----------
+    count : int
+        Number of tasks written so far.
 
     Examples
     --------
@@ -63,41 +70,35 @@ class TaskWriter:
         file.write(b"[")
 
     def write(self, chunk: Any, routed: Any) -> None:
-        """Add those of a chunk's cases that humans take.
+        """Add the cases of a chunk that humans take.
 
         Parameters
         ----------
         chunk : pyarrow.Table
             The cases.
         routed : pyarrow.Table
-            What was decided about them.
+            What `Router` decided about them.
         """
         import pyarrow as pa
 
-        who_takes = routed["taken_by"].to_pylist()
-        taken = [row for row, who in enumerate(who_takes) if who == "human"]
-        rows = pa.array(taken, pa.int64())
-        cases, decided = chunk.take(rows), routed.take(rows).to_pylist()
-        shown = {
-            name: raw_text(cases.column(name)).to_pylist()
-            for name in cases.column_names
-            if name not in self._hidden
-        }
-        names = (
-            [str(self._rows + row + 1) for row in taken]
-            if self._identifier is None
-            else raw_text(cases.column(self._identifier)).to_pylist()
-        )
-        for place, (name, decision) in enumerate(zip(names, decided, strict=True)):
-            data = {column: cells[place] for column, cells in shown.items()}
-            task = _task(name, data, decision)
-            text = json.dumps(task, ensure_ascii=False, allow_nan=False)
+        taken = np.flatnonzero([who == "human" for who in routed["taken_by"].to_pylist()])
+        cases = chunk.take(taken)
+        texts = pa.table({name: raw_text(cases.column(name)) for name in cases.column_names})
+        if self._identifier is None:
+            names = [str(self._rows + row + 1) for row in taken]
+        else:
+            names = texts.column(self._identifier).to_pylist()
+        shown = texts.drop_columns([name for name in texts.column_names if name in self._hidden])
+        for name, data, decision in zip(
+            names, shown.to_pylist(), routed.take(taken).to_pylist(), strict=True
+        ):
+            text = json.dumps(_task(name, data, decision), ensure_ascii=False, allow_nan=False)
             self._file.write(b"," * (self.count > 0) + b"\n" + text.encode())
             self.count += 1
         self._rows += chunk.num_rows
 
     def close(self) -> None:
-        """Write the end; the file itself stays open."""
+        """Write the end of the list; the file itself stays open."""
         self._file.write(b"\n]\n")
 
 
@@ -126,12 +127,12 @@ def _task(name: str | None, data: dict[str, Any], decision: dict[str, Any]) -> d
 
 
 def labelling_setup(classes: Sequence[str]) -> str:
-    """The labelling interface that the tasks are made for, to be pasted into a Label Studio project.
+    """The labelling interface for the tasks, to be pasted into a Label Studio project.
 
     Parameters
     ----------
     classes : sequence of str
-        The answers to choose from.
+        The answers that a reader chooses from.
 
     Returns
     -------
@@ -161,19 +162,19 @@ def labelling_setup(classes: Sequence[str]) -> str:
 def read_label_studio(
     path: str | os.PathLike[str], *, case: str = "id", question: str = QUESTION
 ) -> dict[str, list[str]]:
-    """Answers from Label Studio's export (the format JSON): one row an answer.
+    """Read the answers from Label Studio's export in the format JSON, one row per answer.
 
-    Annotations that were skipped, or have no choice, are left out. Of several by one reader on one case
-    the latest counts.
+    Annotations that were skipped or have no choice are left out. If a reader has annotated a case several
+    times, the latest annotation counts.
 
     Parameters
     ----------
     path : path-like
         The export.
     case : str, default="id"
-        Entry of each task's data that names its case.
+        Entry of each task's data that holds the name of the case.
     question : str, default="answer"
-        Name of the `Choices` in the labelling setup.
+        Name of the `Choices` element in the labelling setup.
 
     Returns
     -------
@@ -187,16 +188,17 @@ def read_label_studio(
         name = data.get(case) if isinstance(data, dict) else None
         if name is None:
             raise TableError(
-                f"{path}: task {number} has no data.{case}, which would name its case: was it made by "
-                "deferlearn apply --label-studio?"
+                f"{path}: task {number} has no data.{case}, the name of its case: pass the entry that "
+                "holds it (--case), or make the tasks by deferlearn apply --label-studio"
             )
         for annotation in task["annotations"]:
             answer = _choice(annotation, question, f"{path}: task {number}")
             if answer is None:
                 continue
             key = (str(name), _reader(annotation))
-            if not all(map(_is_text, (*key, answer))):
-                raise TableError(f"{path}: task {number} holds characters that are no text")
+            if any("\ud800" <= character <= "\udfff" for character in "".join((*key, answer))):
+                # JSON can write halves of characters, which no file can store as text.
+                raise TableError(f"{path}: task {number} holds characters that are not text")
             when = str(annotation.get("updated_at") or annotation.get("created_at") or "")
             if key not in latest or when >= latest[key][0]:
                 latest[key] = (when, answer)
@@ -215,16 +217,15 @@ def _tasks(path: Path) -> list[dict[str, Any]]:
     except OSError as error:
         raise TableError(f"cannot read {path}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
-        raise TableError(f"{path} is no JSON file that can be read: {error}") from error
-    tasks = content if isinstance(content, list) else None
-    if tasks is None or not all(
-        isinstance(task, dict) and isinstance(task.get("annotations"), list) for task in tasks
+        raise TableError(f"{path} is not a JSON file: {error}") from error
+    if not isinstance(content, list) or not all(
+        isinstance(task, dict) and isinstance(task.get("annotations"), list) for task in content
     ):
         raise TableError(
-            f"{path} is no export of annotated tasks: choose the format JSON (not JSON-MIN, CSV or "
-            "another) in Label Studio"
+            f"{path} is not an export of annotated tasks: export in the format JSON (not JSON-MIN, CSV "
+            "or another) from Label Studio"
         )
-    return tasks
+    return content
 
 
 def _choice(annotation: Any, question: str, where: str) -> str | None:
@@ -240,18 +241,9 @@ def _choice(annotation: Any, question: str, where: str) -> str | None:
     chosen = [str(choice) for choices in lists if isinstance(choices, list) for choice in choices]
     if len(chosen) > 1:
         raise TableError(
-            f"{where} has an answer with {len(chosen)} choices, {chosen!r}; one is needed"
+            f"{where} has an answer with {len(chosen)} choices, {chosen!r}; only one is allowed"
         )
     return chosen[0] if chosen else None
-
-
-def _is_text(text: str) -> bool:
-    """Halves of characters, which JSON can write, can be stored nowhere."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _reader(annotation: dict[str, Any]) -> str:

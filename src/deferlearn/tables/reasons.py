@@ -1,4 +1,4 @@
-"""Why a case goes where it goes, in words."""
+"""The reason of each decision, in words."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class OneByOne:
-    """The rule of `defer`: a score above the threshold, whatever the other cases are.
+    """The rule of `defer`: a case is deferred if its score is above the threshold.
 
     Parameters
     ----------
     threshold : float
-        The model's.
+        Threshold of the model.
     percentiles : ndarray of shape (101,)
-        Of the training cases' scores: what a score of a new case is compared with.
+        Percentiles of the scores of the training cases, with which new scores are compared.
     """
 
     threshold: float
     percentiles: Array
 
     def clauses(self, scores: Array, deferred: NDArray[np.bool_]) -> Iterable[str]:
-        """A clause for each case."""
+        """One clause per case."""
         if np.isinf(self.threshold):
-            who = "everybody" if self.threshold < 0 else "nobody"
-            return (f"the model defers {who}" for _ in scores)
+            cases = "every case" if self.threshold < 0 else "no case"
+            return (f"the model defers {cases}" for _ in scores)
         below = np.maximum(np.searchsorted(self.percentiles, scores, side="left") - 1, 0)
         where = np.where(deferred, "above", "not above").astype(object)
-        where[np.isclose(scores, self.threshold, rtol=TIE, atol=0)] = "by the toss of a coin at"
+        where[np.isclose(scores, self.threshold, rtol=TIE, atol=0)] = "at random at"
         return (
             f"deferral score {score:.4g} {place} the threshold {self.threshold:.4g}, higher than "
             f"{percent}% of the training cases"
@@ -48,14 +48,14 @@ class OneByOne:
 
 @dataclass(frozen=True)
 class Batch:
-    """The rule of `defer_top`: the highest scores of this file, as many as the budget says.
+    """The rule of `defer_top`: the cases of the table with the highest scores, up to the budget.
 
     Parameters
     ----------
     count : int
-        How many go to humans.
+        Number of cases that go to humans.
     total : int
-        How many there are.
+        Number of all cases.
     """
 
     count: int
@@ -64,11 +64,11 @@ class Batch:
     def clauses(
         self, scores: Array, ranks: NDArray[np.int64], unwelcome: NDArray[np.bool_]
     ) -> Iterable[str]:
-        """A clause for each case; some at the top may be better off without a human."""
+        """One clause per case; `unwelcome` marks cases at the top that are not deferred."""
         ends = np.where(unwelcome, ", but here a human is not expected to do better", "").tolist()
+        first = "the first case goes" if self.count == 1 else f"the first {self.count} cases go"
         return (
-            f"rank {rank} of {self.total} by deferral score ({score:.4g}), the first {self.count} go to "
-            f"humans{end}"
+            f"rank {rank} of {self.total} by deferral score ({score:.4g}), {first} to humans{end}"
             for score, rank, end in zip(scores.tolist(), ranks.tolist(), ends, strict=True)
         )
 
@@ -81,20 +81,20 @@ def sentences(
     audit: NDArray[np.bool_],
     expected: tuple[Array, Array] | None = None,
 ) -> list[str]:
-    """A sentence for each case: who takes it, by which rule, how sure the machine is.
+    """One sentence per case: who takes it, by which rule, and how sure the machine is.
 
     Parameters
     ----------
     clauses : iterable of str
-        What the rule says.
+        The reason by the rule.
     answers : ndarray
         The machine's answers.
     decision : ndarray
-        Its decision values: the boundary is at 0, the margin at -1 and 1.
+        The machine's decision values: the boundary is at 0, the margin at -1 and 1.
     deferred, audit : ndarray of bool
-        Whether a human takes the case by the rule, or by the lot.
+        Whether a human takes the case by the rule, or as a random audit.
     expected : pair of ndarray or None, default=None
-        How likely the machine and a human are expected to err, where the team has learned that.
+        Expected errors of the machine and of a human, if the team has learned them.
 
     Returns
     -------
@@ -108,10 +108,10 @@ def sentences(
     >>> clauses = Batch(1, 2).clauses(np.array([0.3, -1.0]), np.array([1, 2]), no)
     >>> for text in sentences(clauses, np.array(["ill", "well"]), np.array([0.2, -3.0]), yes, no):
     ...     print(text)
-    human: rank 1 of 2 by deferral score (0.3), the first 1 go to humans; machine's answer 'ill' inside its
-    margin (decision value 0.2)
-    machine: rank 2 of 2 by deferral score (-1), the first 1 go to humans; machine's answer 'well' outside
-    its margin (decision value -3)
+    human: rank 1 of 2 by deferral score (0.3), the first case goes to humans; machine's answer 'ill'
+    inside its margin (decision value 0.2)
+    machine: rank 2 of 2 by deferral score (-1), the first case goes to humans; machine's answer 'well'
+    outside its margin (decision value -3)
     """
     words = np.where(deferred, "human", np.where(audit, "human (random audit)", "machine")).tolist()
     inside = np.where(np.abs(decision) < 1, "inside", "outside").tolist()

@@ -1,4 +1,4 @@
-"""Who takes each new case: chunk by chunk, so that the table may be larger than the memory."""
+"""Decide who takes each new case, chunk by chunk, so that a table may be larger than the memory."""
 
 from __future__ import annotations
 
@@ -9,10 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deferlearn._utils.words import counted
+from deferlearn.tables.cells import with_points
+from deferlearn.tables.columns import NUMBER
 from deferlearn.tables.encoder import Unknown
 from deferlearn.tables.errors import CellError, TableError
+from deferlearn.tables.frames import as_table
 from deferlearn.tables.reasons import Batch, OneByOne, sentences
 from deferlearn.tables.team import TabularTeam
+from deferlearn.teams import AdvantageTriage
 from deferlearn.teams.parameters import count_of
 
 Array = NDArray[np.float64]
@@ -36,17 +41,17 @@ Chunks = Callable[[], Iterable[Any]]
 
 @dataclass
 class Totals:
-    """What was routed.
+    """Counts of what was routed.
 
     Attributes
     ----------
     rows : int
-        Cases in all.
+        Number of all cases.
     deferred, audited : int
-        Those that humans take by the rule, and by the lot.
+        Number of cases that humans take by the rule, and as a random audit.
     unknown : dict
-        For columns with categories that were not there in training, the number of such cells and one of
-        them.
+        For each column with categories that did not occur in training, the number of such cells and an
+        example.
     """
 
     rows: int = 0
@@ -55,39 +60,50 @@ class Totals:
     unknown: dict[str, Unknown] = field(default_factory=dict)
 
     def add_unknown(self, unknown: dict[str, Unknown]) -> None:
-        """Count what another chunk has brought."""
+        """Add the unknown categories of another chunk."""
         for name, (cells, example) in unknown.items():
             before = self.unknown.get(name, Unknown(0, example))
             self.unknown[name] = Unknown(before.cells + cells, before.example)
 
+    def notes(self) -> list[str]:
+        """What the user should know about unknown categories."""
+        return [
+            f"Column {name!r} has {counted(found.cells, 'cell')} with a category that did not occur in "
+            f"training, such as {found.example!r}; it counts as a rare category."
+            for name, found in self.unknown.items()
+        ]
+
 
 class Router:
-    """Decides about the cases of a table, one chunk after the other.
+    """Decides who takes the cases of a table, one chunk after the other.
 
-    Without a budget each case is decided by itself, in one pass. With one, the cases that score highest
-    among all go to humans: that takes a first pass for the scores, of which 8 bytes a case are kept.
+    Without a budget each case is decided by itself, in one pass. With a budget, the cases with the highest
+    scores of the whole table go to humans. This takes a first pass for the scores, of which 8 bytes per
+    case are kept.
 
-    The size of the chunks plays no role, with one exception: of equal rows whose score is that of the
-    threshold, one by one, the right share of each chunk is deferred.
+    The size of the chunks does not change the decisions, with one exception: without a budget, of rows
+    whose score equals the threshold, the right share of each chunk is deferred.
 
     Parameters
     ----------
     model : TabularTeam
-        From `fit_table`.
+        A model from `fit_table`.
     budget : float, int or None, default=None
-        The share or number of cases that humans take of this table; None decides one by one.
+        The share or number of the cases of this table that humans take; None decides one by one.
     audit : float, default=0
-        A share of the cases left to the machine that goes to humans by the lot, so that its errors can
-        be seen.
+        Share of the machine's cases that humans take as well, drawn at random, so that the machine's
+        errors become known.
     seed : int or None, default=None
-        Of the lot.
+        Random seed of the audit.
     version : str, default=""
-        How the model is called in the results.
+        Name of the model in the results.
+    decimal : {".", ","}, default="."
+        The decimal separator of numbers in text.
 
     Attributes
     ----------
     totals : Totals
-        What was routed so far.
+        Counts of what was routed so far.
 
     Examples
     --------
@@ -113,14 +129,17 @@ class Router:
         audit: float = 0.0,
         seed: int | None = None,
         version: str = "",
+        decimal: str = ".",
     ) -> None:
         if not 0.0 <= audit <= 1.0:
-            raise TableError(f"audit={audit!r} is a share and must be between 0 and 1")
+            raise TableError(f"audit={audit!r} must be a share between 0 and 1")
         if budget is not None:
-            _count(budget, 1)  # refuses what is no budget before anything is read
+            _count(budget, 1)  # refuses an invalid budget before anything is read
         self.model, self.budget, self.audit, self.version = model, budget, audit, version
         self.totals = Totals()
-        self._lot = np.random.default_rng(seed)
+        self._rng = np.random.default_rng(seed)
+        numbers = [name for name, kind in model.card_["columns"].items() if kind == NUMBER]
+        self._commas = numbers if decimal == "," else []
         self._sorted: Array | None = None
         self._count = self._ties_left = 0
         self._rule = OneByOne(
@@ -135,16 +154,16 @@ class Router:
         Parameters
         ----------
         chunks : callable
-            Gives the chunks of the table anew each time it is called: tables with the model's columns.
+            Returns the chunks of the table each time it is called: tables with the model's columns.
         seen : callable
-            Told the number of rows of each chunk, in either pass.
+            Called with the number of rows of each chunk, in both passes.
 
         Yields
         ------
         chunk : table
-            As it came.
+            The chunk, unchanged.
         routed : pyarrow.Table
-            The columns `deferlearn.tables.routing.COLUMNS` of its rows.
+            The columns `deferlearn.tables.routing.COLUMNS` for its rows.
         """
         if self.budget is not None:
             self._rank(chunks, seen)
@@ -154,7 +173,7 @@ class Router:
             yield chunk, routed
 
     def _rank(self, chunks: Chunks, seen: Callable[[int], None]) -> None:
-        """Read all once, and keep the scores in their order."""
+        """Read all chunks once, and keep the sorted scores."""
         parts: list[Array] = []
         rows = 0
         for chunk in chunks():
@@ -170,13 +189,15 @@ class Router:
         self._ties_left = self._count - above
 
     def _cut(self) -> float:
-        """The lowest score that goes to humans; of those who share it, the first rows."""
+        """The lowest score that goes to humans; of the rows that share it, the first ones do."""
         assert self._sorted is not None
         return float(self._sorted[len(self._sorted) - self._count]) if self._count else np.inf
 
     def _features(self, chunk: Any, offset: int) -> tuple[Array, dict[str, Unknown]]:
         encoder = self.model.encoder
         try:
+            if self._commas:
+                chunk = with_points(as_table(chunk), self._commas)
             codes, unknown = encoder.codes(chunk)
             return encoder.features(codes), unknown
         except CellError as error:
@@ -188,7 +209,7 @@ class Router:
         features, unknown = self._features(chunk, self.totals.rows)
         team = self.model.team
         decision = team.decision_function(features)
-        answers = team.classes_[(decision > 0).astype(np.int64)]  # as `predict`, for half the price
+        answers = team.classes_[(decision > 0).astype(np.int64)]  # as `predict`, in half the time
         scores = team.deferral_score(features)
         if self._sorted is None:
             deferred, ranks = team.defer(features), None
@@ -198,10 +219,11 @@ class Router:
             deferred = self._welcome(features, top)
             rule = Batch(self._count, len(self._sorted))
             clauses = rule.clauses(scores, ranks, top & ~deferred)
-        # One number a case, whoever takes it: the lot does not depend on the size of the chunks.
-        audit = (self._lot.random(len(scores)) < self.audit) & ~deferred
-        expect = getattr(self.model.chosen, "expected_errors", None)
-        expected = None if expect is None else expect(features)
+        # One random number per case, also for deferred ones: the size of the chunks does not matter.
+        audit = (self._rng.random(len(scores)) < self.audit) & ~deferred
+        chosen = self.model.chosen
+        learned = isinstance(chosen, AdvantageTriage)
+        expected = chosen.expected_errors(features) if learned else None
         reasons = sentences(clauses, answers, decision, deferred, audit, expected)
         self.totals.rows += len(scores)
         self.totals.deferred += int(deferred.sum())
@@ -222,9 +244,9 @@ class Router:
         )
 
     def _welcome(self, features: Array, top: Bools) -> Bools:
-        """Those at the top that a team would defer if it might defer all of them.
+        """The cases at the top that the team defers if its budget allows all of them.
 
-        Some teams leave a part of the budget where they expect humans to do no better than the machine.
+        Some teams leave a part of the budget unused where they expect humans to do no better.
         """
         deferred = top.copy()
         if top.any():
@@ -243,7 +265,7 @@ class Router:
 
 
 def _count(budget: Any, rows: int) -> int:
-    """A number is the most that humans can take: of a smaller table they take all."""
+    """The number of cases for humans; of a table with fewer cases than the budget they take all."""
     if isinstance(budget, int) and not isinstance(budget, bool) and budget >= 0:
         return min(budget, rows)
     try:
@@ -253,6 +275,6 @@ def _count(budget: Any, rows: int) -> int:
 
 
 def _rounded(scores: Array) -> Array:
-    """Scores to ten digits, as `defer_top` compares them: equal rows may differ in the last bits."""
+    """Scores rounded to ten digits, as `defer_top` does: equal rows may differ in the last bits."""
     mantissa, exponent = np.frexp(scores)
     return np.ldexp(np.round(mantissa * 2.0**33), exponent - 33)

@@ -1,4 +1,4 @@
-"""A team fitted on a table, and all that is needed to apply it to other tables."""
+"""A team fitted on a table, with all that is needed to apply it to other tables."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import platform
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,32 +14,34 @@ import sklearn
 from sklearn.model_selection import StratifiedGroupKFold
 
 from deferlearn import __version__
+from deferlearn._utils.words import counted
 from deferlearn.tables.cases import Cases
 from deferlearn.tables.encoder import TableEncoder
 from deferlearn.tables.errors import TableError
+from deferlearn.tables.files import sha256_of
 from deferlearn.teams import AssistedSVCCV
 from deferlearn.teams.assisted_svc import AssistedSVC
 from deferlearn.teams.parameters import count_of
 from deferlearn.teams.pipeline import AssistedPipeline
 
-# Of the card; raised when its keys change their meaning.
+# Format of the card; raised when its keys change their meaning.
 FORMAT = 1
 FOLDS = 5
-# Fewer cases of a class leave folds without it.
+# With fewer cases of a class, some folds would have none of it.
 MIN_PER_CLASS = FOLDS
 
 
 class TabularTeam(AssistedPipeline):
-    """A pipeline from the columns of a table to a team, with a card that says where it comes from.
+    """A pipeline from the columns of a table to a team, with a card that documents its origin.
 
     `fit_table` makes it. It has the methods of `AssistedPipeline`, and takes tables (DataFrames, dicts of
-    columns, Arrow tables) with the columns that it knows; others are not looked at.
+    columns, Arrow tables) with the columns that it was fitted on; other columns are ignored.
 
     Attributes
     ----------
     card_ : dict
-        What went in and what came out: files with their sha256, columns, classes, readers, seed,
-        versions, errors.
+        A description of the model: files with their sha256, columns, classes, readers, seed, versions,
+        errors.
 
     Examples
     --------
@@ -63,49 +66,48 @@ class TabularTeam(AssistedPipeline):
 
     @property
     def encoder(self) -> TableEncoder:
-        """The step from columns to features."""
+        """The step that turns columns into features."""
         return self.named_steps["table"]
 
     @property
     def team(self) -> Any:
-        """The step that decides."""
+        """The step that decides: an `AssistedSVC`, or an `AssistedSVCCV` if it was tuned."""
         return self.named_steps["team"]
 
     @property
     def chosen(self) -> Any:
-        """The team itself: of one that was tuned, the winner."""
-        return getattr(self.team, "best_estimator_", self.team)
+        """The fitted team: the best one if it was tuned."""
+        return self.team.best_estimator_ if isinstance(self.team, AssistedSVCCV) else self.team
 
 
 def make_team(
     budget: float | int = 0.2,
-    alpha: float | None = None,
     *,
+    alpha: float | None = None,
     seed: int = 0,
     n_jobs: int | None = None,
     folds: Any = FOLDS,
-) -> Any:
-    """The estimator at the end of the pipeline, not fitted.
+) -> AssistedSVC | AssistedSVCCV:
+    """Make the estimator at the end of the pipeline, without fitting it.
 
     Parameters
     ----------
     budget : float or int, default=0.2
-        The most that humans may take: a share, or a number of the training cases.
+        The largest share, or number, of the training cases that humans may take.
     alpha : float or None, default=None
-        Regularisation of the machine. None tunes it, and who is deferred, for the team
-        (`deferlearn.teams.AssistedSVCCV`); else nothing is tuned, and the policy is the
-        paper's (`AssistedSVC` with ``policy="margin"``).
+        Regularisation of the machine. None tunes alpha and the policy for the team
+        (`deferlearn.teams.AssistedSVCCV`). With a number nothing is tuned, and the policy is that of the
+        paper (`AssistedSVC` with ``policy="margin"``).
     seed : int, default=0
-        Of all that is random.
+        Random seed of the folds and of the policy.
     n_jobs : int or None, default=None
-        How many fits at a time.
+        Number of fits that run at the same time.
     folds : int or list of splits, default=5
-        Behind the choice and the threshold.
+        Folds for tuning and for the threshold.
 
     Returns
     -------
-    estimator
-        With the methods of `AssistedSVC`.
+    estimator : AssistedSVC or AssistedSVCCV
 
     Examples
     --------
@@ -135,48 +137,80 @@ def fit_table(
     Parameters
     ----------
     cases : Cases
-        From `select_cases`.
+        Cases from `select_cases`.
     budget : float or int, default=0.2
-        The most that humans may take: a share, or a number of the cases.
+        The largest share, or number, of the cases that humans may take.
     alpha : float or None, default=None
         Regularisation of the machine; None tunes it for the team.
     seed : int, default=0
-        Of all that is random.
+        Random seed of the folds and of the policy.
     number, category, drop : sequence of str, default=()
-        Columns to take as numbers or categories, or to leave out, as in `TableEncoder`.
+        Columns to take as numbers or as categories, or to leave out, as in `TableEncoder`.
     n_jobs : int or None, default=None
-        How many fits at a time.
+        Number of fits that run at the same time.
 
     Returns
     -------
-    TabularTeam
-        Fitted.
+    model : TabularTeam
+        The fitted model.
     """
     check_settings(cases, budget, alpha)
     encoder = TableEncoder(number=tuple(number), category=tuple(category), drop=tuple(drop))
-    team = make_team(budget, alpha, seed=seed, n_jobs=n_jobs, folds=_folds(cases, seed))
+    team = make_team(budget, alpha=alpha, seed=seed, n_jobs=n_jobs, folds=_folds(cases, seed))
     model = TabularTeam([("table", encoder), ("team", team)])
-    # Parameters go to the last step by its name, whether or not the caller has routing on.
+    # Parameters reach the last step by its name, also if the caller has metadata routing on.
     with sklearn.config_context(enable_metadata_routing=False):
         model.fit(cases.features, cases.truth, team__human_labels=cases.answers)
-    # The model need not remember who was in which fold.
+    # The model does not keep the rows of the folds.
     for estimator in (model.team, model.chosen):
         estimator.set_params(cv=FOLDS)
     model.card_ = _card(model, cases, budget, seed)
     return model
 
 
+def load_team(path: Path) -> tuple[TabularTeam, str]:
+    """Read a model that `deferlearn fit` wrote.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    model : TabularTeam
+    version : str
+        A name of the model that no other model has.
+    """
+    import deferlearn
+
+    try:
+        version = f"deferlearn-{sha256_of(path)[:12]}"
+        model = deferlearn.load(path)
+    except OSError as error:
+        raise TableError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise TableError(str(error)) from error
+    if not isinstance(model, TabularTeam) or not hasattr(model, "card_"):
+        raise TableError(f"{path} holds a model that `deferlearn fit` did not write")
+    if model.card_.get("format") != FORMAT:
+        raise TableError(
+            f"{path} was written by another version of deferlearn: fit the model again"
+        )
+    return model, version
+
+
 def check_settings(cases: Cases, budget: float | int, alpha: float | None) -> None:
-    """Refuse what no fit can work with, before one begins.
+    """Refuse settings and cases that cannot be fitted, before the fit begins.
 
     Parameters
     ----------
     cases : Cases
         The cases.
     budget : float or int
-        The most that humans may take.
+        The largest share, or number, of the cases that humans may take.
     alpha : float or None
-        Regularisation.
+        Regularisation of the machine.
     """
     try:
         count_of(budget, len(cases), "cases")
@@ -187,15 +221,22 @@ def check_settings(cases: Cases, budget: float | int, alpha: float | None) -> No
     for label, count in Counter(cases.truth.tolist()).items():
         if count < MIN_PER_CLASS:
             raise TableError(
-                f"class {label!r} has {count} of {len(cases)} cases; at least {MIN_PER_CLASS} are needed"
+                f"class {label!r} has {count} of {counted(len(cases), 'case')}; at least "
+                f"{MIN_PER_CLASS} are needed"
             )
-    if cases.groups is not None and len(set(cases.groups.tolist())) < FOLDS:
-        n_groups = len(set(cases.groups.tolist()))
-        raise TableError(f"there are {n_groups} groups only; at least {FOLDS} are needed")
+    n_groups = _n_groups(cases)
+    if n_groups is not None and n_groups < FOLDS:
+        raise TableError(
+            f"the cases belong to only {counted(n_groups, 'group')}; at least {FOLDS} are needed"
+        )
+
+
+def _n_groups(cases: Cases) -> int | None:
+    return None if cases.groups is None else len(set(cases.groups.tolist()))
 
 
 def _folds(cases: Cases, seed: int) -> Any:
-    """Cases of one group stay together."""
+    """Folds in which the cases of one group stay together."""
     if cases.groups is None:
         return FOLDS
     splitter = StratifiedGroupKFold(FOLDS, shuffle=True, random_state=seed)
@@ -203,8 +244,9 @@ def _folds(cases: Cases, seed: int) -> Any:
 
 
 def _card(model: TabularTeam, cases: Cases, budget: float | int, seed: int) -> dict[str, Any]:
-    """What the model knows about itself; plain values only, so that any program can read them."""
-    encoder, team = model.encoder, model.team
+    """The model's description, of plain values that any program can read."""
+    encoder, team, chosen = model.encoder, model.team, model.chosen
+    tuned = team is not chosen
     counts = Counter(cases.truth.tolist())
     human, read = cases.human_answers(cases.truth)
     scores = model.deferral_score(cases.features)
@@ -219,7 +261,7 @@ def _card(model: TabularTeam, cases: Cases, budget: float | int, seed: int) -> d
             "python": platform.python_version(),
         },
         **cases.roles,
-        "files": {},  # filled by who has read them
+        "files": {},  # the command line fills it
         "rows": len(cases),
         "rows_without_label": cases.n_unlabelled,
         "classes": list(cases.classes),
@@ -227,7 +269,7 @@ def _card(model: TabularTeam, cases: Cases, budget: float | int, seed: int) -> d
         "columns": dict(encoder.kinds_),
         "dropped": dict(encoder.dropped_),
         "features": [str(name) for name in encoder.get_feature_names_out()],
-        "groups": None if cases.groups is None else len(set(cases.groups.tolist())),
+        "groups": _n_groups(cases),
         "readers": cases.reader_errors(),
         "human": {
             "read": int(read.sum()) if cases.answers is not None else 0,
@@ -235,11 +277,11 @@ def _card(model: TabularTeam, cases: Cases, budget: float | int, seed: int) -> d
         },
         "budget": budget,
         "seed": seed,
-        "tuned": team is not model.chosen,
-        "policy": team.best_params_["policy"] if team is not model.chosen else team.policy,
-        "alpha": float(model.chosen.alpha),
+        "tuned": tuned,
+        "policy": team.best_params_["policy"] if tuned else team.policy,
+        "alpha": float(chosen.alpha),
         "deferral_rate": float(team.deferral_rate_),
-        # None where nobody or everybody was deferred: JSON knows no infinity.
+        # JSON has no infinity: None if no case or every case is deferred.
         "deferral_threshold": float(threshold) if np.isfinite(threshold) else None,
         "score_percentiles": np.percentile(scores, np.arange(101)).tolist(),
     }

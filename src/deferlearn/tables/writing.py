@@ -1,4 +1,4 @@
-"""Results in files: written chunk by chunk beside their final place, and moved there when all is done."""
+"""Write results to files chunk by chunk, and move the files to their places when all are complete."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ PARQUET_SUFFIXES = (".parquet", ".pq")
 class StagedFiles:
     """Files that appear together at the end of a `with` block, or not at all.
 
-    Until then they have other names in the same folders; after an error they are removed, and what was
-    there before stays.
+    Until then they have temporary names in the same folders. After an error they are removed, and the old
+    files stay.
 
     Examples
     --------
@@ -41,12 +41,12 @@ class StagedFiles:
         return self
 
     def open(self, path: str | os.PathLike[str]) -> BinaryIO:
-        """A file to write to, which will be at this path.
+        """Open a file for writing that will be at this path.
 
         Parameters
         ----------
         path : path-like
-            Where it shall be; an existing file is replaced in the end. Its folder must exist.
+            The final path; an existing file is replaced at the end. The folder must exist.
 
         Returns
         -------
@@ -56,9 +56,9 @@ class StagedFiles:
         try:
             if path.is_dir():
                 raise TableError(f"cannot write {path}: it is a folder")
-            # The end of the block would put a file in its place, for every program of the machine.
+            # A rename would replace it for every program on the machine.
             if path.exists() and not path.is_file():
-                raise TableError(f"cannot write {path}: it is a device or a pipe, and no file")
+                raise TableError(f"cannot write {path}: it is a device or a pipe, not a file")
             partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
             file = open(partial, "xb")  # noqa: SIM115 - closed when the block ends
         except OSError as error:
@@ -85,16 +85,16 @@ class StagedFiles:
 
 
 class CsvWriter:
-    """Writes tables to a CSV file, so that no cell runs as a formula when a spreadsheet opens it.
+    """Writes tables to a CSV file in which no cell runs as a formula when a spreadsheet opens it.
 
     Parameters
     ----------
     file : binary file
-        Where to.
+        The file to write to.
     delimiter : str, default=","
-        Between cells.
+        The character between cells.
     decimal : {".", ","}, default="."
-        Of the numbers that are written; text stays as it is.
+        The decimal separator of numbers; text stays as it is.
 
     Examples
     --------
@@ -114,26 +114,24 @@ class CsvWriter:
 
     def __init__(self, file: BinaryIO, delimiter: str = ",", decimal: str = ".") -> None:
         self._file, self._delimiter, self._decimal = file, delimiter, decimal
-        self._begun = False
 
     def write(self, table: Any) -> None:
-        """Add rows; the first ones bring the names of the columns.
+        """Add rows; the first call also writes the header.
 
         Parameters
         ----------
         table : pyarrow.Table
-            All with the same columns.
+            The rows; every table must have the same columns.
         """
         import pyarrow as pa
 
-        if not self._begun:
+        if self._file.tell() == 0:
             names = [safe_text(pa.array([name])) for name in table.column_names]
             self._file.write(csv_lines(names, self._delimiter))
-            self._begun = True
         self._file.write(csv_lines([self._text(c) for c in table.columns], self._delimiter))
 
     def close(self) -> None:
-        """Nothing is left to write; the file itself stays open."""
+        """Do nothing: all rows are written, and the file itself stays open."""
 
     def _text(self, column: Any) -> Any:
         import pyarrow as pa
@@ -146,19 +144,19 @@ class CsvWriter:
 
 
 def csv_lines(columns: list[Any], delimiter: str = ",") -> bytes:
-    r"""Lines of a CSV file, made column by column: several times as fast as cell by cell.
+    r"""Lines of a CSV file, made column by column, which is several times as fast as cell by cell.
 
     Parameters
     ----------
     columns : list of pyarrow.Array
-        Texts, all of one length; null is an empty cell.
+        Texts of equal length; null is an empty cell.
     delimiter : str, default=","
-        Between cells.
+        The character between cells.
 
     Returns
     -------
     lines : bytes
-        Each with its end; cells are quoted where they must be.
+        Lines with their ends; cells are quoted where necessary.
 
     Examples
     --------
@@ -177,7 +175,7 @@ def csv_lines(columns: list[Any], delimiter: str = ",") -> bytes:
         text = pc.fill_null(pc.cast(column, pa.large_string()), "")
         quote = pc.match_substring_regex(text, special)
         if len(columns) == 1:
-            quote = pc.or_(quote, pc.equal(text, ""))  # else an empty line, which readers skip
+            quote = pc.or_(quote, pc.equal(text, ""))  # readers skip an empty line
         if pc.any(quote).as_py():
             doubled = pc.replace_substring(text, '"', '""')
             mark = pa.scalar('"', pa.large_string())
@@ -195,7 +193,7 @@ class ParquetWriter:
     Parameters
     ----------
     file : binary file
-        Where to.
+        The file to write to.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -208,7 +206,7 @@ class ParquetWriter:
         Parameters
         ----------
         table : pyarrow.Table
-            All with the same columns.
+            The rows; every table must have the same columns.
         """
         import pyarrow.parquet as pq
 
@@ -217,7 +215,7 @@ class ParquetWriter:
         self._writer.write_table(table)
 
     def close(self) -> None:
-        """Write what is left; the file itself stays open."""
+        """Write the end; the file itself stays open."""
         if self._writer is not None:
             self._writer.close()
 
@@ -225,16 +223,16 @@ class ParquetWriter:
 def table_writer(
     path: Path, file: BinaryIO, delimiter: str = ",", decimal: str = "."
 ) -> CsvWriter | ParquetWriter:
-    """The writer for a path: parquet if its name says so, else CSV.
+    """The writer for a path: parquet for .parquet and .pq, CSV otherwise.
 
     Parameters
     ----------
     path : Path
-        The name to go by.
+        The final path.
     file : binary file
-        Where to.
+        The file to write to.
     delimiter, decimal : str
-        Of a CSV file.
+        The separators of a CSV file; a .tsv file always has tabs.
 
     Returns
     -------

@@ -1,0 +1,131 @@
+"""Options that several commands share, each defined once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+# The largest seed of numpy's generator.
+MAX_SEED = 2**32 - 1
+# A longer number of cases is a mistake.
+MAX_DIGITS = 18
+
+# Headings of the help.
+FILES, ANSWERS, COLUMNS = "Format of CSV files", "Human answers", "Columns"
+
+
+def option(text: str, *names: str, panel: str | None = None, **more: Any) -> Any:
+    """An option whose help says what happens without it, so that the default is not shown.
+
+    Parameters
+    ----------
+    text : str
+        What the option does.
+    *names : str
+        Names, if they differ from that of the parameter.
+    panel : str or None, default=None
+        Heading of the help.
+    **more
+        Further options of `typer.Option`.
+
+    Returns
+    -------
+    typer.Option
+    """
+    return typer.Option(*names, help=text, show_default=False, rich_help_panel=panel, **more)
+
+
+def argument(text: str, **more: Any) -> Any:
+    """A positional argument.
+
+    Parameters
+    ----------
+    text : str
+        What the argument is.
+    **more
+        Further options of `typer.Argument`.
+
+    Returns
+    -------
+    typer.Argument
+    """
+    return typer.Argument(help=text, show_default=False, **more)
+
+
+Model = Annotated[Path, argument("Model file that `deferlearn fit` wrote.")]
+OutFolder = Annotated[
+    Path, typer.Option(help="Folder for the results. It is made if it does not exist.")
+]
+LongTable = Annotated[
+    Path | None,
+    option("Long table of answers, with one row per answer. Default: none.", panel=ANSWERS),
+]
+CaseColumn = Annotated[
+    str, typer.Option(help="Column of the long table with the case.", rich_help_panel=ANSWERS)
+]
+ReaderColumn = Annotated[
+    str, typer.Option(help="Column of the long table with the reader.", rich_help_panel=ANSWERS)
+]
+AnswerColumn = Annotated[
+    str, typer.Option(help="Column of the long table with the answer.", rich_help_panel=ANSWERS)
+]
+Delimiter = Annotated[
+    str | None,
+    option(
+        "Character between cells of CSV files, or the word tab. Default: a comma, and a tab for .tsv.",
+        panel=FILES,
+    ),
+]
+Decimal = Annotated[
+    str,
+    typer.Option(
+        help="Decimal separator of CSV files, . or , (it is never guessed).", rich_help_panel=FILES
+    ),
+]
+Encoding = Annotated[str, typer.Option(help="Encoding of CSV files.", rich_help_panel=FILES)]
+Seed = Annotated[
+    int,
+    typer.Option(min=0, max=MAX_SEED, help="Random seed; the same seed gives the same results."),
+]
+Jobs = Annotated[int | None, option("Number of fits that run at the same time. Default: 1.", min=1)]
+AllJobs = Annotated[
+    int | None, option("Number of jobs that run at the same time. Default: one per core.", min=1)
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+
+
+def parse_budget(text: str) -> float | int:
+    """A share or a number of cases from the text of an option.
+
+    Parameters
+    ----------
+    text : str
+        Such as 0.2, 20% or 30.
+
+    Returns
+    -------
+    budget : float or int
+        A whole number without point and percent sign is a number of cases.
+
+    Examples
+    --------
+    >>> from deferlearn.cli._options import parse_budget
+    >>> [parse_budget(text) for text in ("0.2", "20%", "30", "1", "1.0")]
+    [0.2, 0.2, 30, 1, 1.0]
+    """
+    from deferlearn.tables import TableError
+
+    plain = text.strip()
+    if plain.isdecimal() and len(plain) <= MAX_DIGITS:
+        return int(plain)
+    try:
+        budget = float(plain.removesuffix("%")) / 100 if plain.endswith("%") else float(plain)
+    except ValueError:
+        budget = -1.0
+    if plain.isdecimal() or not 0.0 <= budget <= 1.0:
+        raise TableError(
+            f"--budget {text[:30]} must be a share such as 0.2 or 20%, or a whole number of cases"
+        )
+    return budget

@@ -1,0 +1,153 @@
+"""What commands print: tables, notes and JSON on stdout, progress on stderr."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+
+
+def say(*lines: str, err: bool = False) -> None:
+    """Print lines as they are: rich adds no colours and breaks no line, so that paths can be copied.
+
+    Parameters
+    ----------
+    *lines : str
+        The lines.
+    err : bool, default=False
+        Whether to print to stderr.
+    """
+    console = Console(stderr=err)
+    for line in lines:
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def print_json(result: dict[str, Any]) -> None:
+    """Print a result as JSON.
+
+    Parameters
+    ----------
+    result : dict
+        Plain values.
+    """
+    typer.echo(json.dumps(result, indent=2, allow_nan=False))
+
+
+def print_facts(title: str, rows: Iterable[tuple[str, Any]]) -> None:
+    """Print a table of names and values.
+
+    Parameters
+    ----------
+    title : str
+        Title of the table.
+    rows : iterable of pairs
+        A name and a value; markup is shown as it is.
+    """
+    table = Table(title=title, title_justify="left", show_header=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in rows:
+        table.add_row(escape(name), escape(str(value)))
+    Console().print(table)
+
+
+def print_grid(title: str, headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Print a table with a header; the first column is text, the others are numbers.
+
+    Parameters
+    ----------
+    title : str
+        Title of the table.
+    headings : sequence of str
+        Names of the columns.
+    rows : iterable of sequences
+        Cells; markup is shown as it is.
+    """
+    table = Table(title=title, title_justify="left")
+    for place, heading in enumerate(headings):
+        table.add_column(escape(heading), justify="right" if place else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(escape(str(cell)) for cell in row))
+    Console().print(table)
+
+
+def print_errors(title: str, errors: dict[str, dict[str, float]], key: str) -> None:
+    """Print the errors of machine, human and team with their intervals.
+
+    Parameters
+    ----------
+    title : str
+        Title of the table.
+    errors : dict
+        For each of them a dict with the error, under `key`, and the ends lower and upper.
+    key : str
+        The key of the error.
+    """
+    rows = [
+        (who, f"{e[key]:.3f}", f"{e['lower']:.3f} to {e['upper']:.3f}") for who, e in errors.items()
+    ]
+    print_grid(title, ["who", "error", "95% interval"], rows)
+
+
+@contextmanager
+def status(text: str) -> Iterator[None]:
+    """Show on stderr what the command is doing.
+
+    Parameters
+    ----------
+    text : str
+        What it is doing.
+    """
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        say(text, err=True)
+        yield
+        return
+    with console.status(text):
+        yield
+
+
+def progress_bar() -> Progress:
+    """A bar on stderr with the work that is done and the time left; hidden if stderr is not a terminal."""
+    console = Console(stderr=True)
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(elapsed_when_finished=False),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+
+
+class Advance:
+    """Moves the bar. Jobs that were ready at the start are subtracted: they say nothing about speed."""
+
+    def __init__(self, progress: Progress, task: Any, cost: float) -> None:
+        self.progress, self.task, self.cost = progress, task, cost
+        self.started = False
+
+    def __call__(self, count: int) -> None:
+        if self.started:
+            self.progress.advance(self.task, count * self.cost)
+            return
+        self.started = True
+        total = self.progress.tasks[0].total or 0.0
+        self.progress.update(self.task, total=total - count * self.cost)
