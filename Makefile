@@ -3,18 +3,18 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test test-all check lint types bench docs clean
+.PHONY: help demo test test-all check lint types imports bench docs clean
 
 help:
 	@echo "make demo      a first look: a table, and a picture in results/"
-	@echo "make test      what every change must pass: lint, types, quick tests"
+	@echo "make test      what every change must pass: lint, types, imports, quick tests with their coverage"
 	@echo "make test-all  the same with every test, however slow"
-	@echo "make check     lint and types only"
+	@echo "make check     lint, types and imports only"
 	@echo "make bench     the benchmarks"
 	@echo "make docs      the documentation, with all its examples, in docs/_build/html"
 	@echo "make clean     remove .venv, caches and builds"
 
-# One stamp an extra, renewed when pyproject.toml changes: nothing is installed twice.
+# One stamp per extra, renewed when pyproject.toml changes: nothing is installed twice.
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
@@ -32,7 +32,12 @@ lint: $(VENV)/stamp-dev
 types: $(VENV)/stamp-dev
 	$(BIN)/mypy
 
-check: lint types
+# Rooms import downward only, and nothing that is private to another room.
+imports: $(VENV)/stamp-dev
+	$(BIN)/lint-imports
+	$(BIN)/python tools/import_graph.py
+
+check: lint types imports
 
 test: check
 	$(BIN)/pytest -n 2 -m "not slow"

@@ -287,7 +287,7 @@ class AssistedSVCCV(TeamMixin, ClassifierMixin, BaseEstimator):
             },
         )
         with warnings.catch_warnings():
-            for said in (".*read by nobody and get", ".*equals y everywhere"):  # by `_prepare`
+            for said in (".*no answer was given for", ".*equals y everywhere"):  # by `_prepare`
                 warnings.filterwarnings("ignore", said, UserWarning)
             winner = ready.fit(trials.samples.X, trials.labels, **trials.human)
         if "cv" in winner.get_params():

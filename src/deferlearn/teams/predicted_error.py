@@ -178,7 +178,9 @@ class PredictedErrorTriage(Triage):
     def _check_human(self, signs: Array, human: Human) -> None:
         with warnings.catch_warnings():
             # No average is put into gaps here: the samples are left out, see `_answers_of`.
-            warnings.filterwarnings("ignore", message=".*read by nobody", category=UserWarning)
+            warnings.filterwarnings(
+                "ignore", message=".*no answer was given for", category=UserWarning
+            )
             losses_of(signs, self.classes_, **human)
 
     def _answers_of(self, signs: Array, human: Human) -> Array:
