@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Added by .ci/run, or on the command line.
+PYTEST_OPTIONS ?=
 
 .PHONY: help demo test test-all check lint types imports bench docs clean
 
@@ -40,10 +42,10 @@ imports: $(VENV)/stamp-dev
 check: lint types imports
 
 test: check
-	$(BIN)/pytest -n 2 -m "not slow"
+	$(BIN)/pytest -n 2 -rs -m "not slow" --cov --cov-report=term:skip-covered $(PYTEST_OPTIONS)
 
 test-all: check
-	DEFERLEARN_FULL=1 $(BIN)/pytest -n 2
+	DEFERLEARN_FULL=1 $(BIN)/pytest -n 2 -rs --cov --cov-report=term:skip-covered $(PYTEST_OPTIONS)
 
 bench: $(VENV)/stamp-cli
 	@for script in $(wildcard benchmarks/*.py); do echo "== $$script"; $(BIN)/python "$$script" || exit 1; done
@@ -53,5 +55,5 @@ docs: $(VENV)/stamp-docs
 	OPENBLAS_NUM_THREADS=1 $(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
 clean:
-	rm -rf $(VENV) build dist docs/_build docs/auto_examples docs/api docs/sg_execution_times.rst .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist docs/_build docs/auto_examples docs/api docs/sg_execution_times.rst .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.*
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
