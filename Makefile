@@ -2,19 +2,21 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Added by .ci/run, or on the command line.
+PYTEST_OPTIONS ?=
 
-.PHONY: help demo test test-all check lint types bench docs clean
+.PHONY: help demo test test-all check lint types imports bench docs clean
 
 help:
 	@echo "make demo      a first look: a table, and a picture in results/"
-	@echo "make test      what every change must pass: lint, types, quick tests"
+	@echo "make test      what every change must pass: lint, types, imports, quick tests with their coverage"
 	@echo "make test-all  the same with every test, however slow"
-	@echo "make check     lint and types only"
+	@echo "make check     lint, types and imports only"
 	@echo "make bench     the benchmarks"
 	@echo "make docs      the documentation, with all its examples, in docs/_build/html"
 	@echo "make clean     remove .venv, caches and builds"
 
-# One stamp an extra, renewed when pyproject.toml changes: nothing is installed twice.
+# One stamp per extra, renewed when pyproject.toml changes: nothing is installed twice.
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
@@ -32,13 +34,18 @@ lint: $(VENV)/stamp-dev
 types: $(VENV)/stamp-dev
 	$(BIN)/mypy
 
-check: lint types
+# Rooms import downward only, and nothing that is private to another room.
+imports: $(VENV)/stamp-dev
+	$(BIN)/lint-imports
+	$(BIN)/python tools/import_graph.py
+
+check: lint types imports
 
 test: check
-	$(BIN)/pytest -n 2 -m "not slow"
+	$(BIN)/pytest -n 2 -rs -m "not slow" --cov --cov-report=term:skip-covered $(PYTEST_OPTIONS)
 
 test-all: check
-	DEFERLEARN_FULL=1 $(BIN)/pytest -n 2
+	DEFERLEARN_FULL=1 $(BIN)/pytest -n 2 -rs --cov --cov-report=term:skip-covered $(PYTEST_OPTIONS)
 
 bench: $(VENV)/stamp-cli
 	@for script in $(wildcard benchmarks/*.py); do echo "== $$script"; $(BIN)/python "$$script" || exit 1; done
@@ -48,5 +55,5 @@ docs: $(VENV)/stamp-docs
 	OPENBLAS_NUM_THREADS=1 $(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
 clean:
-	rm -rf $(VENV) build dist docs/_build docs/auto_examples docs/api docs/sg_execution_times.rst .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist docs/_build docs/auto_examples docs/api docs/sg_execution_times.rst .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.*
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,48 +1,59 @@
-"""The package as a whole: its imports, and files written completely or not at all."""
+"""The package as a whole: what it imports, and what it does without its extras."""
 
-import os
 import re
 import subprocess
 import sys
 import textwrap
 from importlib.metadata import version
-
-import pytest
+from pathlib import Path
 
 import deferlearn
-from deferlearn._utils import atomic as _atomic
+from check_bare import packages_of_extras
 
-# Refuses the optional packages, as if they had never been installed.
-BLOCK = """
+TOOLS = Path(__file__).parents[1] / "tools"
+
+# Refuses the packages of all extras, as if they had never been installed.
+BLOCK = f"""
 import sys
-
-class Blocker:
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in {"matplotlib", "typer", "rich"}:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-sys.meta_path.insert(0, Blocker())
+sys.path.insert(0, {str(TOOLS)!r})
+import check_bare
+sys.meta_path.insert(0, check_bare.Blocker(check_bare.packages_of_extras()))
 """
 
 
-def run_without_extras(code):
+def run(*words):
     return subprocess.run(
-        [sys.executable, "-W", "error", "-c", BLOCK + textwrap.dedent(code)],
-        capture_output=True,
-        text=True,
-        timeout=120,
+        [sys.executable, "-W", "error", *words], capture_output=True, text=True, timeout=120
     )
 
 
-def test_everything_but_the_command_line_imports_without_extras():
-    done = run_without_extras("""
-        import importlib, pkgutil
-        import deferlearn
-        for module in pkgutil.walk_packages(deferlearn.__path__, "deferlearn."):
-            if not module.name.startswith("deferlearn.cli."):
-                importlib.import_module(module.name)
-    """)
+def run_without_extras(code):
+    return run("-c", BLOCK + textwrap.dedent(code))
+
+
+def test_package_works_without_extras():
+    """All rooms import, but for those that `NEEDED` in the script names; a model is fitted and stored."""
+    done = run(str(TOOLS / "check_bare.py"), "--block")
     assert done.returncode == 0, done.stderr
+    assert re.match(r"1\d\d modules imported", done.stdout)
+
+
+def test_every_extra_is_blocked():
+    extras = packages_of_extras()
+    assert extras >= {"matplotlib", "pandas", "pyarrow", "pydantic", "rich", "typer", "distributed"}
+    assert not extras & {"numpy", "scipy", "sklearn", "numba", "joblib", "threadpoolctl", "skops"}
+    for package in ("matplotlib", "pandas", "distributed"):
+        done = run_without_extras(f"import {package}")
+        assert f"No module named {package!r}" in done.stderr
+
+
+def test_a_room_that_needs_more_is_found():
+    done = run_without_extras("""
+        sys.meta_path.insert(0, check_bare.Blocker({"threadpoolctl"}))
+        check_bare.import_everything()
+    """)
+    assert "No module named 'threadpoolctl'" in done.stderr
+    assert done.returncode == 1
 
 
 def test_drawing_without_matplotlib_says_what_to_install():
@@ -77,40 +88,3 @@ def test_import_is_light():
 def test_version_is_the_installed_one():
     assert re.fullmatch(r"\d+\.\d+\.\d+", deferlearn.__version__)
     assert deferlearn.__version__ == version("deferlearn")
-
-
-def test_write_replaces_and_leaves_no_other_file(tmp_path):
-    path = tmp_path / "a.bin"
-    path.write_bytes(b"old")
-    _atomic.write_atomically(path, b"new")
-    assert path.read_bytes() == b"new"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-# KeyboardInterrupt is no Exception: an impatient user must not leave rubbish behind either.
-@pytest.mark.parametrize("failure", [OSError("disk full"), KeyboardInterrupt()])
-def test_failed_write_keeps_the_old_file_and_nothing_else(tmp_path, monkeypatch, failure):
-    path = tmp_path / "a.bin"
-    path.write_bytes(b"old")
-
-    def fail(*_):
-        raise failure
-
-    monkeypatch.setattr(_atomic.os, "replace", fail)
-    with pytest.raises(type(failure)):
-        _atomic.write_atomically(path, b"new")
-    assert path.read_bytes() == b"old"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
-def test_a_pipe_is_not_replaced(tmp_path):
-    """Nor is a device: whoever writes to it would find a file in its place."""
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    with pytest.raises(OSError, match="not a file that could be replaced"):
-        _atomic.write_atomically(pipe, b"new")
-    assert pipe.is_fifo()
-    with pytest.raises(OSError, match="not a file that could be replaced"):
-        _atomic.write_atomically(tmp_path, b"new")
-    assert list(tmp_path.iterdir()) == [pipe]

@@ -14,8 +14,10 @@ import subprocess
 import sys
 import tempfile
 import warnings
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +33,8 @@ HOMES = (
 )
 
 
-def find(name: str):
+def find(name: str) -> Any:
+    """The class of this name, wherever this checkout keeps it."""
     for home in HOMES:
         try:
             return getattr(import_module(home), name)
@@ -40,7 +43,7 @@ def find(name: str):
     raise ImportError(f"{name} is in none of {HOMES}")
 
 
-def problems():
+def problems() -> Iterator[tuple[str, tuple[Any, Any, Any], Any]]:
     """Name, training part and new cases: X, y, human labels of each."""
     from sklearn.preprocessing import StandardScaler
 
@@ -65,7 +68,7 @@ def problems():
         yield name, (X[:half], y[:half], human[:half]), X[half:]
 
 
-def teams():
+def teams() -> Iterator[tuple[str, Any]]:
     """Name and estimator, not fitted."""
     svc, search = find("AssistedSVC"), find("AssistedSVCCV")
     advantage, uncertainty = find("AdvantageTriage"), find("UncertaintyTriage")
@@ -87,7 +90,7 @@ def teams():
     yield "tuned", search(BUDGET, alphas=[0.01, 0.1, 1.0], policies=policies, **seed)
 
 
-def answers(team, new) -> dict[str, np.ndarray]:
+def answers(team: Any, new: Any) -> dict[str, Any]:
     """Everything that a fitted team can be asked."""
     found = {
         "predict": team.predict(new),
@@ -110,7 +113,8 @@ def answers(team, new) -> dict[str, np.ndarray]:
 
 
 def dump(path: str) -> None:
-    found = {}
+    """Write the answers of the checkout that is imported."""
+    found: dict[str, Any] = {}
     for problem, (X, y, human), new in problems():
         for name, team in teams():
             with warnings.catch_warnings():
@@ -123,11 +127,13 @@ def dump(path: str) -> None:
 
 
 def run(checkout: Path, path: str) -> None:
+    """Write the answers of a checkout, in a process of its own."""
     env = {**os.environ, "PYTHONPATH": str(checkout / "src")}
     subprocess.run([sys.executable, __file__, "--dump", path], env=env, check=True)
 
 
-def differs(a: np.ndarray, b: np.ndarray) -> bool:
+def differs(a: Any, b: Any) -> bool:
+    """Whether two arrays differ by more than rounding."""
     if a.shape != b.shape:
         return True
     if a.dtype.kind != "f":
@@ -140,6 +146,7 @@ def differs(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 def compare(other: Path) -> int:
+    """Print what differs; the exit code."""
     here = Path(__file__).parents[1]
     with tempfile.TemporaryDirectory() as folder:
         paths = [str(Path(folder) / f"{k}.npz") for k in range(2)]

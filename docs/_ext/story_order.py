@@ -13,6 +13,7 @@ FIRST = (
     "tuning",
     "several_readers",
     "prices",
+    "images_to_features",
     "one_at_a_time",
     "distortion",
     "guarantee",

@@ -148,7 +148,7 @@ def test_it_says_what_it_did(run, stored, cases, tmp_path):
     assert re.search(r"left out: reader_2 +│ dropped on request", text)
     assert "20.0% of the cases" in text
     assert "Errors on 69 held-out cases" in text
-    assert "Note: 10 of 79 cases were read by nobody" in text
+    assert "Note: no answer was given for 10 of 79 cases" in text
     assert "a little too low" in text
     assert f"Model: {out}" in text
     assert "Fitting machine and policy on 79 cases" in result.stderr

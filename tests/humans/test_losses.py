@@ -41,7 +41,7 @@ def test_score_on_the_bound_is_allowed():
         ([0.5, 0.5], ["a", 1], None, "different kinds"),
         ([0.5, 0.5], ["a", None], None, "row 1 has no label"),
         ([[0.5, 0.1], [0.5]], [1, -1], None, "one length"),
-        ([None, None], [1, -1], None, "nobody read any case"),
+        ([None, None], [1, -1], None, "no case has an answer"),
         (["0.5", None], [1, -1], None, "must be numbers"),
         ([0.5 + 1j], [1], None, "must be numbers"),
         ([0.5], [[1]], None, "one dimension"),
@@ -82,7 +82,7 @@ def with_gap(values, gap):
 def test_unread_case_gets_the_average_of_its_class(gap):
     # Class +1: losses 0.5 and 1.5; class -1: 0.2.
     scores, y = with_gap([0.5, 0.9, -0.5, -0.8], gap), [1, 1, 1, -1]
-    with pytest.warns(UserWarning, match="1 of 4 cases were read by nobody.*: 1 of class 1"):
+    with pytest.warns(UserWarning, match="no answer was given for 1 of 4 cases.*: 1 of class 1"):
         loss = loss_from_scores(scores, y)
     np.testing.assert_allclose(loss, [0.5, 1.0, 1.5, 0.2])
     with pytest.warns(UserWarning, match="1 of 4 cases"):
@@ -184,11 +184,11 @@ def by_hand(answers, y, strength):
 
 @settings(deadline=None)
 @given(answers_and_truth, st.sampled_from([0.0, 0.5, 1.0, 10.0]))
-@pytest.mark.filterwarnings("ignore:.*read by nobody")
+@pytest.mark.filterwarnings("ignore:.*no answer was given for")
 def test_losses_follow_the_documented_rule(case, strength):
     answers, y = case
     if all(a is None for row in answers for a in row):
-        with pytest.raises(ValueError, match="nobody read any case"):
+        with pytest.raises(ValueError, match="no case has an answer"):
             loss_from_labels(answers, y)
         return
     loss = loss_from_labels(answers, y, shrinkage=strength)
@@ -205,7 +205,7 @@ def test_losses_follow_the_documented_rule(case, strength):
 
 @settings(deadline=None)
 @given(answers_and_truth)
-@pytest.mark.filterwarnings("ignore:.*read by nobody")
+@pytest.mark.filterwarnings("ignore:.*no answer was given for")
 def test_estimated_shrinkage_stays_between_the_case_and_its_class(case):
     answers, y = case
     if all(a is None for row in answers for a in row):
@@ -269,7 +269,9 @@ def test_majority_keeps_the_type_and_refuses_silence():
     assert majority_labels(np.array([[1, 0, 0]])).dtype.kind == "i"
     assert majority_labels([[1, None]]).dtype.kind == "i"
     assert majority_labels([[True, None]]).dtype.kind == "b"
-    with pytest.raises(ValueError, match="nobody answered 2 of 3 rows, the first of them row 0"):
+    with pytest.raises(
+        ValueError, match="no answer was given for 2 of 3 rows, the first of them row 0"
+    ):
         majority_labels([[None, None], [1, 1], [None, None]])
     assert majority_labels([None, 1.0], default=[5, 5]).tolist() == [5, 1]
     with pytest.raises(ValueError, match="one label for each of the 2 rows"):

@@ -50,7 +50,7 @@ def test_positions_name_the_cases_by_default():
 
 def test_case_without_answers():
     table = {"case": [0, 1], "reader": ["A", "A"], "answer": [1, -1]}
-    with pytest.warns(UserWarning, match="1 of 3 cases were read by nobody.*1 of class 1"):
+    with pytest.warns(UserWarning, match="no answer was given for 1 of 3 cases.*1 of class 1"):
         loss = loss_from_table(table, [1, 1, 1], shrinkage=0)
     assert loss.tolist() == [0, 2, 1]
 
@@ -92,7 +92,11 @@ def test_large_table_equals_its_wide_form():
     [
         ({"case": [0], "reader": [0]}, {}, "no column 'answer', only 'case', 'reader'"),
         ({"case": [0, 1], "reader": [0], "answer": [1]}, {}, "different lengths"),
-        ({"case": [9], "reader": [0], "answer": [1]}, {}, "1 cases that are not among.*9"),
+        (
+            {"case": [9], "reader": [0], "answer": [1]},
+            {},
+            r"cases that are not among those of y \(1 in all\), such as 9",
+        ),
         (
             {"case": [0, None, np.nan], "reader": [0, 1, 2], "answer": [1, 1, None]},
             {},
@@ -108,7 +112,7 @@ def test_large_table_equals_its_wide_form():
         ({"case": [0], "reader": [0], "answer": [1]}, {"cases": [0]}, "1 entries and y has 2"),
         ({"case": [0], "reader": [0], "answer": [1]}, {"cases": [0, 0]}, "occurs twice"),
         ({"case": [0], "reader": [0], "answer": [1]}, {"kind": "votes"}, "'votes' is not known"),
-        ({"case": [], "reader": [], "answer": []}, {}, "nobody read any case"),
+        ({"case": [], "reader": [], "answer": []}, {}, "no case has an answer"),
         ([(0, 0, 1)], {}, "DataFrame, a dict of columns or a structured array, got list"),
         (np.zeros(3), {}, "structured array, got ndarray"),
     ],
@@ -139,6 +143,6 @@ def test_readers_without_a_name_are_refused(gap):
 def test_a_case_that_nobody_read_needs_no_reader():
     """As a left join of cases and answers has it."""
     table = {"case": [0, 1, 2], "reader": ["A", None, "B"], "answer": [1, None, -1]}
-    with pytest.warns(UserWarning, match="1 of 3 cases were read by nobody"):
+    with pytest.warns(UserWarning, match="no answer was given for 1 of 3 cases"):
         assert loss_from_table(table, [1, 1, -1], shrinkage=0).tolist() == [0, 0, 0]
     assert answers_from_table(table, 3)[1] == ["A", "B"]

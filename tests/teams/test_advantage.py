@@ -71,7 +71,7 @@ def test_scikit_learns_conventions_of_the_costly_ones(estimator, check):
 # -- what it estimates ------------------------------------------------------------------------
 
 
-@pytest.mark.filterwarnings("ignore:.*read by nobody")
+@pytest.mark.filterwarnings("ignore:.*no answer was given for")
 @pytest.mark.parametrize(
     ("human", "errors", "options"),
     [

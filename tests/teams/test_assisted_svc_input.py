@@ -122,7 +122,7 @@ WRONG_HUMANS = [
     ({"human_labels": lambda rows: Y[rows]}, "human_labels is a function.*predict_assisted"),
     ({"human_labels": np.where(np.arange(30) == 4, 9, Y)}, "9 at row 4.* two classes -1, 1$"),
     ({"human_labels": ["yes"] * 30}, "yes"),
-    ({"human_labels": [None] * 30}, "nobody read"),
+    ({"human_labels": [None] * 30}, "no case has an answer"),
     ({"human_scores": ["a"] * 30}, "numbers"),
     ({"human_scores": np.full(30, np.inf)}, "finite"),
 ]

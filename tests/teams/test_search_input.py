@@ -131,7 +131,7 @@ def test_metrics_need_answers(human, says):
         tuned(scoring="f1").fit(X, Y, **human)
 
 
-@pytest.mark.filterwarnings("ignore:.*read by nobody")
+@pytest.mark.filterwarnings("ignore:.*no answer was given for")
 def test_metrics_need_an_answer_to_every_case():
     some = np.column_stack([HUMAN, HUMAN]).astype(float)
     some[2] = np.nan

@@ -64,7 +64,7 @@ def cost_scores(positive, deferred, prices, human_cost):
     return [gain[test].mean() for _, test in SPLITS], gain.mean()
 
 
-@pytest.mark.filterwarnings("ignore:.*read by nobody")
+@pytest.mark.filterwarnings("ignore:.*no answer was given for")
 @pytest.mark.parametrize(
     ("human", "class_weight", "deferral_cost"),
     [
@@ -148,7 +148,7 @@ def test_advantage_by_region_equals_a_loop_with_a_forest():
 SMALL_FOREST = DeferralPolicy(RandomForestClassifier(10), features="both")
 
 
-@pytest.mark.filterwarnings("ignore:.*read by nobody")
+@pytest.mark.filterwarnings("ignore:.*no answer was given for")
 @pytest.mark.parametrize(
     ("policy", "by_hand", "human", "options"),
     [

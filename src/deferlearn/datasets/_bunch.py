@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,43 +11,56 @@ from sklearn.utils import Bunch
 from deferlearn._utils.checks import check_flag
 
 
-def deliver(bunch: Bunch, *, return_X_y: bool, return_X_y_human: bool, as_frame: bool) -> Any:
+class Form(NamedTuple):
+    """The form in which the caller wants a data set.
+
+    Attributes
+    ----------
+    return_X_y : bool
+        Whether just ``(data, target)`` is wanted.
+    return_X_y_human : bool
+        Whether just ``(data, target, human_labels)`` is wanted.
+    as_frame : bool
+        Whether `data` becomes a DataFrame and every field with one value per row a Series; `frame`
+        then holds all of them.
+    """
+
+    return_X_y: bool
+    return_X_y_human: bool
+    as_frame: bool
+
+
+def deliver(bunch: Bunch, form: Form) -> Any:
     """Hand over a data set as its caller asked: all of it, or a part; as arrays or with pandas.
 
     Parameters
     ----------
     bunch : Bunch
         With `data`, `target`, `human_labels` and `feature_names` among its fields.
-    return_X_y : bool
-        Whether just ``(data, target)`` is wanted.
-    return_X_y_human : bool
-        Whether just ``(data, target, human_labels)`` is wanted.
-    as_frame : bool
-        Whether `data` becomes a DataFrame and every field with one value a row a Series; `frame`
-        then holds all of them.
+    form : Form
+        What the caller wants.
 
     Returns
     -------
     bunch : Bunch
         Or one of the two tuples.
     """
-    flags = {"return_X_y": return_X_y, "return_X_y_human": return_X_y_human, "as_frame": as_frame}
-    for name, value in flags.items():
+    for name, value in form._asdict().items():
         check_flag(name, value)
-    if return_X_y and return_X_y_human:
+    if form.return_X_y and form.return_X_y_human:
         raise ValueError("return_X_y and return_X_y_human exclude each other: set one of them")
     bunch.frame = None
-    if as_frame:
+    if form.as_frame:
         _put_into_frames(bunch)
-    if return_X_y:
+    if form.return_X_y:
         return bunch.data, bunch.target
-    if return_X_y_human:
+    if form.return_X_y_human:
         return bunch.data, bunch.target, bunch.human_labels
     return bunch
 
 
 def rows_as_groups(data: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Groups where nothing is known of them: equal rows are one group, any other row is its own.
+    """Groups where none are known: equal rows are one group, and any other row is its own.
 
     The groups are numbered in the order in which they appear.
     """

@@ -12,9 +12,11 @@ from urllib.request import urlopen
 from deferlearn._utils.atomic import write_atomically
 from deferlearn._utils.checks import check_flag
 
+Folder = str | os.PathLike[str] | None
+
 DATA_VARIABLE = "DEFERLEARN_DATA"
 
-# A commit, not a branch: what is there can never change under the checksums.
+# A commit, not a branch, so that the files can never change.
 BASE_URL = (
     "https://raw.githubusercontent.com/Networks-Learning/classification-under-assistance/"
     "04d9c8b48f33f90895cdc62e1b4d406a7725cb67/data/"
@@ -23,7 +25,7 @@ BASE_URL = (
 # Seconds without a byte after which a download is given up.
 TIMEOUT = 30.0
 
-# The largest file has half a megabyte: an answer beyond this is not one of ours.
+# The largest file has half a megabyte: a larger download is not one of these files.
 MAX_BYTES = 8_000_000
 
 
@@ -40,7 +42,7 @@ class RemoteFile:
         return BASE_URL + self.name
 
 
-def get_data_home(data_home: str | os.PathLike[str] | None = None) -> Path:
+def get_data_home(data_home: Folder = None) -> Path:
     """Folder in which data files are looked for, and into which they are downloaded.
 
     It is `data_home` when given, otherwise the folder named by the environment variable

@@ -1,4 +1,4 @@
-"""Lung nodules that four radiologists judged each: real human answers."""
+"""Lung nodules, each judged by four radiologists: real human answers."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from deferlearn._utils.checks import check_flag, plain
-from deferlearn.datasets._bunch import deliver
+from deferlearn.datasets._bunch import Form, deliver
 from deferlearn.humans import loss_from_scores
 
-READERS = 4
+N_READERS = 4
 
 # Of the table's text, with "\n" at the end of lines, however they are stored.
 TABLE_SHA256 = "32524c8a5cf30aeafb7d1d4d644a006ec1a44aaf561a52fba328111882990443"
@@ -101,13 +101,13 @@ def load_lidc(
     >>> X.shape, human[:5]
     ((469, 15), array([ 1,  1, -1,  1, -1]))
     """
-    if isinstance(reader, bool | float) or reader not in range(READERS):
+    if isinstance(reader, bool | float) or reader not in range(N_READERS):
         raise ValueError(f"reader must be 0, 1, 2 or 3, got {plain(reader)!r}")
     if labels not in ("majority", "decided"):
         raise ValueError(f"labels must be 'majority' or 'decided', got {labels!r}")
     check_flag("drop_undecided", drop_undecided)
     table = _table()
-    others = [k for k in range(READERS) if k != reader]
+    others = [k for k in range(N_READERS) if k != reader]
     ratings = table["malignancy"].astype(np.int64)
     human = ratings[:, reader]
     median = np.median(ratings[:, others], axis=1)
@@ -119,28 +119,24 @@ def load_lidc(
     # The median of three exceeds the cut exactly if two of them do.
     target = np.where(median > CUT, 1, -1)[kept]
     scores = np.array([SCORE_OF_RATING[rating] for rating in human[kept].tolist()])
-    return deliver(
-        Bunch(
-            data=_features(table, others)[kept],
-            target=target,
-            human_labels=np.where(human > CUT, 1, -1)[kept],
-            human_scores=scores,
-            human_loss=loss_from_scores(scores, target),
-            groups=table["patient"][kept, 0].astype(np.int64),
-            ratings=ratings[kept],
-            nodules=np.flatnonzero(kept),
-            feature_names=list(FEATURE_NAMES),
-            target_names=["not malignant", "malignant"],
-            DESCR=_read("lidc.md"),
-        ),
-        return_X_y=return_X_y,
-        return_X_y_human=return_X_y_human,
-        as_frame=as_frame,
+    bunch = Bunch(
+        data=_features(table, others)[kept],
+        target=target,
+        human_labels=np.where(human > CUT, 1, -1)[kept],
+        human_scores=scores,
+        human_loss=loss_from_scores(scores, target),
+        groups=table["patient"][kept, 0].astype(np.int64),
+        ratings=ratings[kept],
+        nodules=np.flatnonzero(kept),
+        feature_names=list(FEATURE_NAMES),
+        target_names=["not malignant", "malignant"],
+        DESCR=_read("lidc.md"),
     )
+    return deliver(bunch, Form(return_X_y, return_X_y_human, as_frame))
 
 
 def _features(table: dict[str, Matrix], others: list[int]) -> Matrix:
-    """What the outlines of three readers tell, whatever the order of the three."""
+    """Features of the outlines of three readers; the order of the three does not matter."""
     of = {name: column[:, others] for name, column in table.items()}
     shapes = [
         4 * np.pi * of["area"] / of["perimeter"] ** 2,
@@ -164,7 +160,7 @@ def _features(table: dict[str, Matrix], others: list[int]) -> Matrix:
 
 @cache
 def _table() -> dict[str, Matrix]:
-    """Columns of the shipped table, each with a row for a nodule and a column for a reader."""
+    """Columns of the shipped table, each with one row per nodule and one column per reader."""
     text = _read("lidc.csv")
     found = hashlib.sha256(text.encode()).hexdigest()
     if found != TABLE_SHA256:
@@ -174,8 +170,8 @@ def _table() -> dict[str, Matrix]:
         )
     header, *lines = text.splitlines()
     values = np.loadtxt(lines, delimiter=",")
-    columns = values.T.reshape(values.shape[1], -1, READERS)
-    # They are shared by all calls: whoever changed one would change the data of the next.
+    columns = values.T.reshape(values.shape[1], -1, N_READERS)
+    # All calls share them: a change would reach the data of the next call.
     columns.flags.writeable = False
     return dict(zip(header.split(","), columns, strict=True))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from deferlearn.datasets._bunch import deliver, rows_as_groups
-from deferlearn.datasets._files import RemoteFile, get_data_home, read_verified
+from deferlearn.datasets._bunch import Form, deliver, rows_as_groups
+from deferlearn.datasets._files import Folder, RemoteFile, get_data_home, read_verified
 from deferlearn.datasets._pickles import Record, read_arrays
 
 # Under this key the files store the human draws.
@@ -23,7 +22,7 @@ PUBLISHED_PARTS, PUBLISHED_TEST_PARTS = 10, 4
 
 @dataclass(frozen=True)
 class _Retina:
-    """What is known of one data set beyond its file."""
+    """What is known about one data set beyond its file."""
 
     title: str
     file: RemoteFile
@@ -67,7 +66,7 @@ _APTOS = _Retina(
     "The human draws are NOT those behind the paper's figure, so numbers can differ from it.",
 )
 
-_DESCR = """\
+_RETINA_DESCR = """\
 {title}: retina images, as used in "Classification Under Human Assistance"
 
 {note}
@@ -75,8 +74,8 @@ _DESCR = """\
 data          the features' first 50 principal components
 grades        the doctor's grade, as stored
 target        +1 if the grade exceeds {threshold}, otherwise -1
-groups        equal rows are one group, so that a split cannot part them; of the patients, whose two
-              eyes may both be there, nothing is known
+groups        equal rows are one group, so that a split cannot part them; the patients, whose two
+              eyes may both be there, are not known
 alpha         {alpha}, the regularisation (lambda) that the paper uses here
 
 The authors simulated the humans: several readers, each with probabilities of answering each grade.
@@ -96,7 +95,7 @@ Networks-Learning/classification-under-assistance. It states no licence for them
 
 def fetch_messidor(
     *,
-    data_home: str | os.PathLike[str] | None = None,
+    data_home: Folder = None,
     download_if_missing: bool = True,
     return_X_y: bool = False,
     return_X_y_human: bool = False,
@@ -133,17 +132,13 @@ def fetch_messidor(
     >>> eyes.data.shape, eyes.alpha  # doctest: +SKIP
     ((400, 50), 0.03)
     """
-    return deliver(
-        _fetch(_MESSIDOR, data_home, download_if_missing),
-        return_X_y=return_X_y,
-        return_X_y_human=return_X_y_human,
-        as_frame=as_frame,
-    )
+    form = Form(return_X_y, return_X_y_human, as_frame)
+    return _fetch(_MESSIDOR, data_home, download_if_missing, form)
 
 
 def fetch_stare(
     *,
-    data_home: str | os.PathLike[str] | None = None,
+    data_home: Folder = None,
     download_if_missing: bool = True,
     return_X_y: bool = False,
     return_X_y_human: bool = False,
@@ -180,17 +175,13 @@ def fetch_stare(
     >>> eyes.data.shape, eyes.alpha  # doctest: +SKIP
     ((373, 50), 0.5)
     """
-    return deliver(
-        _fetch(_STARE, data_home, download_if_missing),
-        return_X_y=return_X_y,
-        return_X_y_human=return_X_y_human,
-        as_frame=as_frame,
-    )
+    form = Form(return_X_y, return_X_y_human, as_frame)
+    return _fetch(_STARE, data_home, download_if_missing, form)
 
 
 def fetch_aptos(
     *,
-    data_home: str | os.PathLike[str] | None = None,
+    data_home: Folder = None,
     download_if_missing: bool = True,
     return_X_y: bool = False,
     return_X_y_human: bool = False,
@@ -227,12 +218,8 @@ def fetch_aptos(
     >>> eyes.data.shape, eyes.alpha  # doctest: +SKIP
     ((705, 50), 0.6)
     """
-    return deliver(
-        _fetch(_APTOS, data_home, download_if_missing),
-        return_X_y=return_X_y,
-        return_X_y_human=return_X_y_human,
-        as_frame=as_frame,
-    )
+    form = Form(return_X_y, return_X_y_human, as_frame)
+    return _fetch(_APTOS, data_home, download_if_missing, form)
 
 
 def published_split(bunch: Bunch) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -264,37 +251,32 @@ def published_split(bunch: Bunch) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return np.arange(n_test, n_samples), np.arange(n_test)
 
 
-def _fetch(
-    source: _Retina,
-    data_home: str | os.PathLike[str] | None,
-    download_if_missing: bool,
-) -> Bunch:
-    content = read_verified(
-        source.file, get_data_home(data_home), download_if_missing=download_if_missing
-    )
-    return _to_bunch(source, read_arrays(content))
+def _fetch(source: _Retina, data_home: Folder, download_if_missing: bool, form: Form) -> Any:
+    folder = get_data_home(data_home)
+    content = read_verified(source.file, folder, download_if_missing=download_if_missing)
+    return deliver(_to_bunch(source, read_arrays(content)), form)
 
 
 def _to_bunch(source: _Retina, record: Record) -> Bunch:
     data = _numbers(source, record, "X")
     grades = _numbers(source, record, "Y", n_rows=len(data))
-    human = {
-        name: _numbers(source, record, key, HUMAN_KEY, n_rows=len(data))
-        for name, key in [("loss", "c"), ("scores", "h"), ("labels", "y_h"), ("prob", "Pr_H")]
-    }
+    loss, scores, labels, prob = (
+        _numbers(source, record, key, HUMAN_KEY, n_rows=len(data))
+        for key in ("c", "h", "y_h", "Pr_H")
+    )
     return Bunch(
         data=data,
         target=np.where(grades > source.threshold, 1, -1),
         grades=grades,
-        human_loss=human["loss"],
-        human_scores=human["scores"],
-        human_labels=human["labels"].astype(np.int64),
-        human_prob=human["prob"],
+        human_loss=loss,
+        human_scores=scores,
+        human_labels=labels.astype(np.int64),
+        human_prob=prob,
         groups=rows_as_groups(data),
         feature_names=[f"pca{k}" for k in range(data.shape[1])],
         target_names=["lower grade", "higher grade"],
         alpha=source.alpha,
-        DESCR=_DESCR.format(
+        DESCR=_RETINA_DESCR.format(
             title=source.title, note=source.note, threshold=source.threshold, alpha=source.alpha
         ),
     )

@@ -9,18 +9,18 @@ from numpy.typing import NDArray
 from sklearn import datasets as sklearn_datasets
 from sklearn.utils import Bunch
 
-from deferlearn.datasets._bunch import deliver, rows_as_groups
+from deferlearn.datasets._bunch import Form, deliver, rows_as_groups
 from deferlearn.humans import SkilledHuman
 from deferlearn.humans.uniform import Seed
 
-_DESCR = """\
+_SIMULATED_DESCR = """\
 {title}
 
 {text}
 
 data          the features, as scikit-learn has them: standardise them before use
 target        {target}
-groups        each row its own: nothing is known of who the rows come from
+groups        each row is its own group: it is not known whose the rows are
 human_labels  the expert's answers, one draw, -1 or +1
 human_scores  the same, as the expert is always sure
 human_loss    the expected loss, twice the probability of error
@@ -43,13 +43,13 @@ def load_breast_cancer(
     """Load scikit-learn's breast cancer data, with an expert who is good at large cell nuclei.
 
     A machine that errs little (a linear SVM about 0.02) meets an expert who errs more on average, but
-    hardly ever where the machine errs most: there is something to gain, and much to lose.
+    hardly ever where the machine errs most: good sharing gains something, and bad sharing loses much.
 
     Parameters
     ----------
     human : SkilledHuman or None, default=None
-        Another expert, who is shown `data`. None errs with probability 0.01 where the mean radius
-        of the nuclei is above its median, and 0.2 elsewhere.
+        Another expert, who sees `data`. The expert for None errs with probability 0.01 where the mean
+        radius of the nuclei is above its median, and 0.2 elsewhere.
     random_state : int, RandomState or None, default=0
         Seed of the expert's answers.
     return_X_y : bool, default=False
@@ -84,16 +84,14 @@ def load_breast_cancer(
     bunch = _with_expert(source.data, np.where(source.target == 0, 1, -1), human, random_state)
     bunch.feature_names = names
     bunch.target_names = ["benign", "malignant"]
-    bunch.DESCR = _DESCR.format(
+    bunch.DESCR = _SIMULATED_DESCR.format(
         title="Breast cancer, with a simulated expert",
-        text="569 tumours, 30 measures of their cell nuclei. The expert, unless you gave another one,\n"
+        text="569 tumours, 30 measures of their cell nuclei. The expert, unless another one was given,\n"
         "errs with probability 0.01 where the mean radius is above its median, and 0.2 elsewhere.",
         target="+1 malignant, -1 benign",
         source=source.DESCR,
     )
-    return deliver(
-        bunch, return_X_y=return_X_y, return_X_y_human=return_X_y_human, as_frame=as_frame
-    )
+    return deliver(bunch, Form(return_X_y, return_X_y_human, as_frame))
 
 
 def load_digits_parity(
@@ -112,7 +110,7 @@ def load_digits_parity(
     Parameters
     ----------
     human : SkilledHuman or None, default=None
-        Another expert, who is shown `data`. None errs with probability 0.02 where the sum of the
+        Another expert, who sees `data`. The expert for None errs with probability 0.02 where the sum of the
         pixels is above its median, and 0.3 elsewhere.
     random_state : int, RandomState or None, default=0
         Seed of the expert's answers.
@@ -146,16 +144,14 @@ def load_digits_parity(
     bunch.digits = source.target
     bunch.feature_names = [str(name) for name in source.feature_names]
     bunch.target_names = ["odd", "even"]
-    bunch.DESCR = _DESCR.format(
+    bunch.DESCR = _SIMULATED_DESCR.format(
         title="Handwritten digits, even against odd, with a simulated expert",
-        text="1,797 images of 8 x 8 pixels. The expert, unless you gave another one, errs with\n"
+        text="1,797 images of 8 x 8 pixels. The expert, unless another one was given, errs with\n"
         "probability 0.02 where the sum of the pixels is above its median, and 0.3 elsewhere.",
-        target="+1 even, -1 odd; `digits` tells which digit",
+        target="+1 even, -1 odd; `digits` holds the digit itself",
         source=source.DESCR,
     )
-    return deliver(
-        bunch, return_X_y=return_X_y, return_X_y_human=return_X_y_human, as_frame=as_frame
-    )
+    return deliver(bunch, Form(return_X_y, return_X_y_human, as_frame))
 
 
 def _good_above_median(

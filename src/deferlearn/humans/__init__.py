@@ -1,8 +1,9 @@
-"""What humans know, as one loss a sample; and simulated experts.
+"""What humans know, as one loss per sample; and simulated experts.
 
 A human gives a sample the score h, whose sign is the answer and whose size is the confidence. The
-loss is the hinge loss ``[1 - y h]_+``, which the machine pays too: so the two can be compared. A
-human who gives labels only is taken to be sure (h = -1 or +1): right costs 0, wrong costs 2.
+loss is the hinge loss ``[1 - y h]_+``, which the machine has too, so the two can be compared. A
+human who gives labels only is taken to be sure (h = -1 or +1): a right answer has the loss 0, a wrong
+one the loss 2.
 """
 
 from deferlearn.humans.dirichlet import DirichletDraw, DirichletHuman

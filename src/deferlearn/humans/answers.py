@@ -1,4 +1,4 @@
-"""Answers as they come (lists, frames, gaps, any two labels) made into plain arrays."""
+"""Answers in any form (lists, frames, with gaps, of any two labels) made into plain arrays."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 Signs = NDArray[np.int64]
 Labels = NDArray[Any]
 
-# Without a word from the user, these two mean themselves even where only one of them occurs.
+# Unless the user names the classes, these two stand for themselves, even where only one occurs.
 SIGNS = (-1, 1)
 NUMERIC = "biuf"
 # What numpy makes of a missing answer among words.
@@ -52,7 +52,7 @@ def fill_gaps(values: Labels) -> Floats:
 
 
 def numbers_with_gaps(values: Labels, name: str) -> Floats:
-    """The same of values as they were given; words that look like numbers are refused."""
+    """The same for values as the user gave them; words that look like numbers are refused."""
     given = values[~find_missing(values)]
     kind = values.dtype.kind
     if kind not in NUMERIC and (kind != "O" or not are_numbers(given)):
@@ -62,7 +62,6 @@ def numbers_with_gaps(values: Labels, name: str) -> Floats:
 
 def find_missing(values: Labels) -> Bools:
     """Where there is no answer: NaN, None, pandas' NA or NaT, or a masked entry."""
-    masked = np.ma.getmaskarray(values) if np.ma.isMaskedArray(values) else None
     plain = np.asarray(values)
     if plain.dtype.kind == "f":
         missing = np.isnan(plain)
@@ -71,7 +70,7 @@ def find_missing(values: Labels) -> Bools:
         missing = missing.reshape(plain.shape)
     else:
         missing = np.zeros(plain.shape, dtype=bool)
-    return missing if masked is None else missing | masked
+    return missing | np.ma.getmaskarray(values)
 
 
 def is_missing(value: Any) -> bool:
@@ -93,7 +92,7 @@ def check_answers(answers: Any, name: str, n_samples: int | None = None) -> Labe
         )
     if n_samples is not None and len(array) != n_samples:
         raise ValueError(
-            f"{name} has {len(array)} rows and y has {n_samples}: give one row a sample"
+            f"{name} has {len(array)} rows and y has {n_samples}: give one row per sample"
         )
     return array[:, None] if array.ndim == 1 else array
 

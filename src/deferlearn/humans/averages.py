@@ -1,4 +1,4 @@
-"""From the losses of a case's answers to one loss a case, also where there are few or none."""
+"""From the losses of all answers to one loss per case, also where answers are few or missing."""
 
 from __future__ import annotations
 
@@ -8,22 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deferlearn._utils.checks import plain
+from deferlearn._utils.checks import is_number, plain
 from deferlearn.humans.answers import Bools, Floats, Signs
 
-# Pseudo-answers that "auto" uses for a class where nobody's answers tell how much cases differ.
+# Strength that "auto" uses for a class whose answers cannot show how much its cases differ.
 FALLBACK_STRENGTH = 1.0
 
 
 def check_shrinkage(shrinkage: Any) -> float | None:
     """The strength as a number, or None for "auto"."""
-    if isinstance(shrinkage, str):
-        if shrinkage == "auto":
-            return None
-    elif not isinstance(shrinkage, bool) and np.isscalar(shrinkage) and np.isreal(shrinkage):
-        strength = float(shrinkage)  # type: ignore[arg-type]
-        if 0.0 <= strength < np.inf:
-            return strength
+    if isinstance(shrinkage, str) and shrinkage == "auto":
+        return None
+    if is_number(shrinkage) and shrinkage >= 0:
+        return float(shrinkage)
     raise ValueError(
         f"shrinkage must be a number >= 0 (0: none) or 'auto', got {plain(shrinkage)!r}"
     )
@@ -32,18 +29,18 @@ def check_shrinkage(shrinkage: Any) -> float | None:
 def average_answers(
     losses: Floats, given: Bools, signs: Signs, classes: tuple[Any, Any], shrinkage: Any
 ) -> Floats:
-    """One loss a case: the mean of its answers' losses, drawn towards the average of its class.
+    """One loss per case: the mean loss of its answers, drawn towards the average of its class.
 
     With m answers, their sum s, the class average a and the strength k it is ``(s + k a) / (m + k)``,
-    so a case that nobody read gets a, and k = 0 leaves the others alone. The class average is that of
-    the cases' own means: each case that was read counts once, however often.
+    so a case without an answer gets a, and k = 0 leaves the others as they are. The class average is
+    that of the cases' own means: each case with answers counts once, however many it has.
     """
     strength = check_shrinkage(shrinkage)
     counts = given.sum(axis=1)
     sums = np.where(given, losses, 0.0).sum(axis=1)
     unread = counts == 0
     if len(counts) and unread.all():
-        raise ValueError("nobody read any case: all answers are missing")
+        raise ValueError("no case has an answer: all answers are missing")
     means = sums / np.maximum(counts, 1)
     result = means.copy()
     for sign in (-1, 1):
@@ -51,7 +48,7 @@ def average_answers(
         read = members & ~unread
         if not members.any():
             continue
-        # A class that nobody read at all borrows the average of the other one.
+        # A class without any answer borrows the average of the other one.
         average = means[read].mean() if read.any() else means[~unread].mean()
         result[members & unread] = average
         k = _estimate_strength(losses[read], given[read]) if strength is None else strength
@@ -66,8 +63,8 @@ def average_answers(
 def _estimate_strength(losses: Floats, given: Bools) -> float:
     """Empirical Bayes: variance of the answers to one case over the variance between cases.
 
-    Unbiased moments of the one-way random effects model (Buhlmann and Straub's credibility). No
-    case with two answers, or a single case: not identifiable, `FALLBACK_STRENGTH`.
+    Unbiased moments of the one-way random effects model (Buhlmann and Straub's credibility). Where no
+    case has two answers, or there is only one case, nothing can be estimated: `FALLBACK_STRENGTH`.
     """
     counts = given.sum(axis=1).astype(np.float64)
     total = counts.sum()
@@ -93,8 +90,8 @@ def _warn_of_unread(unread: NDArray[np.bool_], signs: Signs, classes: tuple[Any,
             whole = " (all of it: the average of the other class)" if unread[members].all() else ""
             parts.append(f"{(unread & members).sum()} of class {plain(label)!r}{whole}")
     warnings.warn(
-        f"{unread.sum()} of {len(unread)} cases were read by nobody and get the average loss of "
-        f"their class: {', '.join(parts)}",
+        f"no answer was given for {unread.sum()} of {len(unread)} cases, so the average loss of the "
+        f"class is used there: {', '.join(parts)}",
         UserWarning,
         stacklevel=4,
     )

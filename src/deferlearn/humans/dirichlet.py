@@ -11,30 +11,18 @@ from sklearn.utils import check_random_state
 
 from deferlearn.humans.answers import Floats
 from deferlearn.humans.losses import labels_from_scores, loss_from_scores
-from deferlearn.humans.retina import (
-    APTOS_CODE,
-    APTOS_PAPER,
-    APTOS_SCORES,
-    MESSIDOR_CODE,
-    MESSIDOR_PAPER,
-    MESSIDOR_SCORES,
-    STARE_CODE,
-    STARE_GRADES,
-    STARE_PAPER,
-    STARE_SCORES,
-    Rows,
-)
+from deferlearn.humans.retina import APTOS, MESSIDOR, STARE, Doctors
 from deferlearn.humans.uniform import Seed
 
 # Grades such as 0.6000000000000001 are meant to be 0.6.
 SAME_GRADE = 1e-9
-# A parameter divides the logarithm of a uniform variable, which must stay finite.
-SMALLEST = 1e-100
+# The logarithm of a uniform variable is divided by a parameter, and must stay finite.
+SMALLEST_PARAMETER = 1e-100
 
 
 @dataclass(frozen=True)
 class DirichletDraw:
-    """What all doctors of one draw think and say.
+    """Probabilities, answers and losses of all doctors in one draw.
 
     Attributes
     ----------
@@ -55,7 +43,7 @@ class DirichletDraw:
 
 
 class DirichletHuman:
-    """The paper's simulated doctors, who answer a grade by chances that differ from case to case.
+    """The paper's simulated doctors, who answer with probabilities that differ from case to case.
 
     For a case of true grade q each doctor draws the probabilities of the answers, p ~
     Dirichlet(parameters[q]), and then an answer from Cat(p). Each answer has a score h in [-1, 1];
@@ -75,7 +63,7 @@ class DirichletHuman:
         How many doctors read each case.
     uniform_weight : float, default=0
         Level of skill: each doctor's probabilities are mixed with the uniform distribution, of
-        this weight. 0 is the paper's doctor, 1 answers by rolling a die. The same seed means the
+        this weight. 0 is the paper's doctor, 1 gives a random answer. The same seed means the
         same doctors at every weight.
 
     See Also
@@ -111,13 +99,13 @@ class DirichletHuman:
         n_grades = len(self.parameters) if self.parameters.ndim else 0
         if self.parameters.shape != (n_grades, n_grades) or n_grades < 2:
             raise ValueError(
-                "parameters must have a row and a column for each of at least two grades, got the "
-                f"shape {self.parameters.shape}"
+                "parameters must have one row and one column for each of at least two grades, got "
+                f"the shape {self.parameters.shape}"
             )
-        if not ((self.parameters >= SMALLEST) & np.isfinite(self.parameters)).all():
+        if not ((self.parameters >= SMALLEST_PARAMETER) & np.isfinite(self.parameters)).all():
             raise ValueError(
-                f"parameters of a Dirichlet distribution must be positive (at least {SMALLEST:g}) "
-                f"and finite, got {self.parameters.tolist()}"
+                f"parameters of a Dirichlet distribution must be positive (at least "
+                f"{SMALLEST_PARAMETER:g}) and finite, got {self.parameters.tolist()}"
             )
         self.grade_scores = _check_per_grade("grade_scores", grade_scores, n_grades)
         if np.abs(self.grade_scores).max() > 1:
@@ -159,8 +147,7 @@ class DirichletHuman:
         -------
         human : DirichletHuman
         """
-        parameters = _choose(source, MESSIDOR_PAPER, MESSIDOR_CODE)
-        return cls(parameters, MESSIDOR_SCORES, n_readers=n_readers, uniform_weight=uniform_weight)
+        return cls._of(MESSIDOR, source, n_readers=n_readers, uniform_weight=uniform_weight)
 
     @classmethod
     def stare(
@@ -181,13 +168,7 @@ class DirichletHuman:
         -------
         human : DirichletHuman
         """
-        return cls(
-            _choose(source, STARE_PAPER, STARE_CODE),
-            STARE_SCORES,
-            grades=STARE_GRADES,
-            n_readers=n_readers,
-            uniform_weight=uniform_weight,
-        )
+        return cls._of(STARE, source, n_readers=n_readers, uniform_weight=uniform_weight)
 
     @classmethod
     def aptos(
@@ -208,14 +189,17 @@ class DirichletHuman:
         -------
         human : DirichletHuman
         """
-        parameters = _choose(source, APTOS_PAPER, APTOS_CODE)
-        return cls(parameters, APTOS_SCORES, n_readers=n_readers, uniform_weight=uniform_weight)
+        return cls._of(APTOS, source, n_readers=n_readers, uniform_weight=uniform_weight)
+
+    @classmethod
+    def _of(cls, doctors: Doctors, source: str, **options: Any) -> DirichletHuman:
+        parameters = doctors.parameters(source)
+        return cls(parameters, doctors.scores, grades=doctors.grades, **options)
 
     @property
     def mean_probabilities(self) -> Floats:
         """Probability of each answer (column) given the true grade (row), over all draws."""
-        means = self.parameters / self.parameters.sum(axis=1, keepdims=True)
-        return self._mix(means)
+        return self._mix(self.parameters / self.parameters.sum(axis=1, keepdims=True))
 
     def true_labels(self, grades: ArrayLike) -> NDArray[np.int64]:
         """Class of each case: the sign of its true grade's score.
@@ -240,7 +224,7 @@ class DirichletHuman:
         grades : array-like of shape (n_samples,)
             True grades.
         random_state : int, RandomState or None, default=None
-            Seed of the draw. All methods called with the same integer speak of the same draw.
+            Seed of the draw. All methods called with the same integer use the same draw.
 
         Returns
         -------
@@ -289,7 +273,7 @@ class DirichletHuman:
     def scores(
         self, grades: ArrayLike, random_state: Seed = None, *, all_readers: bool = False
     ) -> Floats:
-        """Draw the first doctor's score for each case, or everybody's.
+        """Draw the first doctor's score for each case, or the scores of all doctors.
 
         Parameters
         ----------
@@ -311,7 +295,7 @@ class DirichletHuman:
     def labels(
         self, grades: ArrayLike, random_state: Seed = None, *, all_readers: bool = False
     ) -> NDArray[np.int64]:
-        """Draw the first doctor's answer for each case, or everybody's: the sign of the score.
+        """Draw the first doctor's answer for each case, or all answers: the sign of the score.
 
         Parameters
         ----------
@@ -332,7 +316,7 @@ class DirichletHuman:
     def losses(
         self, grades: ArrayLike, random_state: Seed = None, *, all_readers: bool = False
     ) -> Floats:
-        """Loss ``[1 - y h]_+`` of the score that the first doctor drew, or the mean of everybody's.
+        """Loss ``[1 - y h]_+`` of the first doctor's score, or its mean over all doctors.
 
         Parameters
         ----------
@@ -377,9 +361,7 @@ class DirichletHuman:
 
         If G ~ Gamma(a + 1) and U is uniform, ``G U^(1/a)`` has the law Gamma(a).
         """
-        a = np.broadcast_to(
-            self.parameters[index][:, None, :], (len(index), self.n_readers, len(self.grades))
-        )
+        a = np.repeat(self.parameters[index][:, None], self.n_readers, axis=1)
         # 1 - u lies in (0, 1]: its logarithm is finite.
         logs = np.log(rng.standard_gamma(a + 1.0)) + np.log(1.0 - rng.random_sample(a.shape)) / a
         weights = np.exp(logs - logs.max(axis=2, keepdims=True))
@@ -401,12 +383,6 @@ class DirichletHuman:
                 f"the grade {given[row]:g} at row {row} is none of {self.grades.tolist()}"
             )
         return distance.argmin(axis=1)
-
-
-def _choose(source: str, paper: Rows, code: Rows) -> Rows:
-    if source not in ("paper", "code"):
-        raise ValueError(f"source={source!r} is not known; use 'paper' or 'code'")
-    return paper if source == "paper" else code
 
 
 def _check_per_grade(name: str, values: ArrayLike, n_grades: int) -> Floats:

@@ -21,8 +21,9 @@ from deferlearn.humans.answers import (
 )
 from deferlearn.humans.averages import average_answers
 
-# The hinge loss of an answer at h = +1 or -1. LOSS_WRONG is also the factor from units of one error, in
-# which users give costs (`deferral_cost`), to the hinge scale of the objective.
+# The hinge loss of an answer at full confidence (h = +1 or -1). So `LOSS_WRONG` is the factor between the
+# two scales in use: one error is 1 where errors are counted (`deferral_cost`, the metrics), and
+# `LOSS_WRONG` on the scale of hinge losses, on which machine and human are compared in training.
 LOSS_RIGHT, LOSS_WRONG = 0.0, 2.0
 
 
@@ -34,7 +35,7 @@ def loss_from_scores(
     classes: ArrayLike | None = None,
     shrinkage: float | str = 0.0,
 ) -> Floats:
-    """Hinge loss of a human's scores: 0 when right and sure, 2 when wrong at full confidence.
+    """Hinge loss of a human's scores: 0 when right and 2 when wrong, both at full confidence.
 
     The loss of a sample is ``[1 - y h]_+``; with several readers it is the mean of their losses.
 
@@ -42,20 +43,21 @@ def loss_from_scores(
     ----------
     scores : array-like of shape (n_samples,) or (n_samples, n_readers)
         The scores h; positive speaks for the class +1. NaN, None and pandas' NA mark a missing
-        answer; a sample that nobody read gets the average loss of its class, with a warning.
+        answer; a sample without an answer gets the average loss of its class, with a warning.
     y : array-like of shape (n_samples,)
-        True labels: -1 and +1, or any two labels, of which the larger one plays +1.
+        True labels: -1 and +1, or any two labels, of which the larger one is taken as +1.
     human_bound : float, default=None
         The paper's H. When given, a score outside [-human_bound, human_bound] is an error.
     classes : pair of labels, default=None
-        The (negative, positive) class, where y need not hold both.
+        The (negative, positive) class; needed only if y holds one of them.
     shrinkage : float or "auto", default=0
-        How many answers of the class's average the average is worth; see `loss_from_table`.
+        The strength k with which a mean is drawn towards the average of its class, as if k further
+        answers had that average loss; see `loss_from_table`.
 
     Returns
     -------
     loss : ndarray of shape (n_samples,)
-        One non-negative number a sample.
+        One non-negative number per sample.
 
     Examples
     --------
@@ -88,14 +90,15 @@ def loss_from_labels(
     Parameters
     ----------
     answers : array-like of shape (n_samples,) or (n_samples, n_readers)
-        Answers in the labels of y. NaN, None and pandas' NA mark a missing one; a sample that
-        nobody read gets the average loss of its class, with a warning.
+        Answers in the labels of y. NaN, None and pandas' NA mark a missing one; a sample without an
+        answer gets the average loss of its class, with a warning.
     y : array-like of shape (n_samples,)
         True labels, of any two classes.
     classes : pair of labels, default=None
-        Both classes, where y need not hold both.
+        Both classes; needed only if y holds one of them.
     shrinkage : float or "auto", default=0
-        How many answers of the class's average the average is worth; see `loss_from_table`.
+        The strength k with which a mean is drawn towards the average of its class, as if k further
+        answers had that average loss; see `loss_from_table`.
 
     Returns
     -------
@@ -151,17 +154,17 @@ def labels_from_scores(scores: ArrayLike) -> NDArray[np.int64]:
 
 
 def majority_labels(answers: ArrayLike, *, default: ArrayLike | None = None) -> Labels:
-    """One answer of several readers: what most of them say.
+    """Combine the answers of several readers into one: what most of them say.
 
-    A tie goes to the first of its readers: the answer, among those given most often, that stands
-    furthest left. Missing answers have no vote.
+    In a tie, the answer that stands furthest left among those given most often is taken. Missing
+    answers do not count.
 
     Parameters
     ----------
     answers : array-like of shape (n_samples,) or (n_samples, n_readers)
         Labels of any kind and number; NaN, None and pandas' NA mark a missing answer.
     default : array-like of shape (n_samples,), default=None
-        Labels for the rows that nobody answered, such as the machine's. With None such a row is an
+        Labels for the rows without an answer, such as the machine's. With None such a row is an
         error.
 
     Returns
@@ -188,17 +191,15 @@ def majority_labels(answers: ArrayLike, *, default: ArrayLike | None = None) -> 
         )
     if unanswered.any() and fallback is None:
         raise ValueError(
-            f"nobody answered {unanswered.sum()} of {n_samples} rows, the first of them row "
-            f"{np.flatnonzero(unanswered)[0]}: ask someone, or give default="
+            f"no answer was given for {unanswered.sum()} of {n_samples} rows, the first of them row "
+            f"{np.flatnonzero(unanswered)[0]}: ask a human, or give default="
         )
     # Votes for the answer in each place; argmax takes the first of the largest.
-    votes = np.zeros(table.shape, dtype=np.int64)
     entries = np.full(table.shape, -1)
     codes: dict[Any, int] = {}
     entries[given] = [codes.setdefault(entry, len(codes)) for entry in as_objects(table[given])]
-    for column in range(table.shape[1]):
-        same = (entries == entries[:, [column]]) & given
-        votes[:, column] = np.where(given[:, column], same.sum(axis=1), 0)
+    same = [(entries == entries[:, [column]]).sum(axis=1) for column in range(table.shape[1])]
+    votes = np.where(given, np.stack(same, axis=1), 0)
     chosen = np.asarray(table[np.arange(n_samples), votes.argmax(axis=1)])
     if fallback is not None and unanswered.any():
         chosen = as_objects(chosen)

@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.metrics import euclidean_distances
 from sklearn.utils import check_array, check_random_state
 
 from deferlearn.humans.answers import Floats, Labels, Signs, encode_labels
-from deferlearn.humans.losses import LOSS_WRONG, labels_from_scores, loss_from_scores
-from deferlearn.humans.uniform import Seed
+from deferlearn.humans.losses import LOSS_WRONG, loss_from_scores
+from deferlearn.humans.uniform import Seed, answers_of_scores, check_probability
 
 
 class SkilledHuman:
     """Simulated expert for any data set, who errs with a probability that depends on the case.
 
     On a sample x the expert is wrong with probability ``error(x)`` and always sure: the score is +1
-    or -1, so right costs 0 and wrong costs 2.
+    or -1, so the loss is 0 for a right answer and 2 for a wrong one.
 
     Parameters
     ----------
     error : callable or float
-        Function from X to one probability a row; a number stands for the same everywhere.
+        Function from X to one probability per row; a number is the probability for every row.
         `good_in_half_space` and `good_near` make experts with ready-made functions.
 
     Examples
@@ -46,7 +47,7 @@ class SkilledHuman:
 
     def __init__(self, error: Callable[[Any], ArrayLike] | float) -> None:
         if not callable(error):
-            _check_probability("error", error)
+            check_probability("error", error)
         self.error = error
 
     def __repr__(self) -> str:
@@ -67,7 +68,7 @@ class SkilledHuman:
         Parameters
         ----------
         direction : array-like of shape (n_features,)
-            Points into the good half-space; it is used as it is, not normalised.
+            Points into the good half-space; it is used as given, not normalised.
         offset : float, default=0
             Where the boundary lies.
         good, poor : float, default=0.05, 0.4
@@ -84,7 +85,8 @@ class SkilledHuman:
             raise ValueError(
                 f"direction must be a finite vector other than zero, got {direction!r}"
             )
-        return cls(_HalfSpace(tuple(vector.tolist()), float(offset), good, poor, width))
+        where = tuple(vector.tolist()), float(offset)
+        return cls(_HalfSpace(*where, good=good, poor=poor, width=width))
 
     @classmethod
     def good_near(
@@ -118,7 +120,8 @@ class SkilledHuman:
             raise ValueError(f"centre must be a finite vector, got {centre!r}")
         if not 0 <= radius < np.inf:
             raise ValueError(f"radius must be a number >= 0, got {radius!r}")
-        return cls(_Ball(tuple(point.tolist()), float(radius), good, poor, width))
+        where = tuple(point.tolist()), float(radius)
+        return cls(_Ball(*where, good=good, poor=poor, width=width))
 
     def error_probability(self, X: Any) -> Floats:
         """Probability of a wrong answer for each row of X.
@@ -133,15 +136,14 @@ class SkilledHuman:
         probability : ndarray of shape (n_samples,)
             In [0, 1].
         """
-        n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
+        X = X if hasattr(X, "shape") else np.asarray(X)
+        n_samples = X.shape[0]
         if not callable(self.error):
             return np.full(n_samples, float(self.error))
-        probability = np.asarray(
-            self.error(X if hasattr(X, "shape") else np.asarray(X)), dtype=np.float64
-        )
+        probability = np.asarray(self.error(X), dtype=np.float64)
         if probability.shape != (n_samples,):
             raise ValueError(
-                f"error(X) must give one probability a row, the shape ({n_samples},), got "
+                f"error(X) must give one probability per row, the shape ({n_samples},), got "
                 f"{probability.shape}"
             )
         outside = ~((probability >= 0) & (probability <= 1))
@@ -160,17 +162,17 @@ class SkilledHuman:
         X : array-like or sparse matrix of shape (n_samples, n_features)
             The cases.
         y : array-like of shape (n_samples,)
-            True labels: -1 and +1, or any two labels, of which the larger one plays +1.
+            True labels: -1 and +1, or any two labels, of which the larger one is taken as +1.
         random_state : int, RandomState or None, default=None
             Seed of the draw. `scores`, `labels` and `losses` called with the same integer
-            speak of the same draw.
+            use the same draw.
 
         Returns
         -------
         scores : ndarray of shape (n_samples,)
             +1 or -1.
         """
-        signs, _, error = self._check(X, y)
+        signs, error = self._check(X, y)
         wrong = check_random_state(random_state).random_sample(len(signs)) < error
         return np.where(wrong, -signs, signs).astype(np.float64)
 
@@ -191,9 +193,7 @@ class SkilledHuman:
         labels : ndarray of shape (n_samples,)
             In the labels of y.
         """
-        _, classes = encode_labels(y)
-        positive = labels_from_scores(self.scores(X, y, random_state)) == 1
-        return np.array(classes)[positive.astype(np.intp)]
+        return answers_of_scores(self.scores(X, y, random_state), y)
 
     def losses(self, X: Any, y: ArrayLike, random_state: Seed = None) -> Floats:
         """Loss ``[1 - y h]_+`` of the score drawn for each sample: 0 or 2.
@@ -229,81 +229,68 @@ class SkilledHuman:
         losses : ndarray of shape (n_samples,)
             Nothing is drawn, so there is no seed.
         """
-        _, _, error = self._check(X, y)
+        _, error = self._check(X, y)
         return LOSS_WRONG * error
 
-    def _check(self, X: Any, y: ArrayLike) -> tuple[Signs, tuple[Any, Any], Floats]:
-        signs, classes = encode_labels(y)
+    def _check(self, X: Any, y: ArrayLike) -> tuple[Signs, Floats]:
+        signs, _ = encode_labels(y)
         error = self.error_probability(X)
         if len(error) != len(signs):
             raise ValueError(
-                f"X has {len(error)} rows and y has {len(signs)}: give one row a sample"
+                f"X has {len(error)} rows and y has {len(signs)}: give one row per sample"
             )
-        return signs, classes, error
+        return signs, error
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Region(ABC):
+    """Error of an expert who is good in a region; a class, so that it can be compared and stored."""
+
+    good: float
+    poor: float
+    width: float
+
+    def __post_init__(self) -> None:
+        check_probability("good", self.good)
+        check_probability("poor", self.poor)
+        if not 0 <= self.width < np.inf:
+            raise ValueError(f"width must be a number >= 0, got {self.width!r}")
+
+    @abstractmethod
+    def depth(self, X: Any) -> Floats:
+        """How deep inside the region each row of X lies; negative outside."""
+
+    def __call__(self, X: Any) -> Floats:
+        depth = self.depth(check_array(X, accept_sparse="csr", dtype=float, ensure_min_samples=0))
+        if self.width == 0:
+            return np.where(depth > 0, self.good, self.poor)
+        return self.poor + (self.good - self.poor) * expit(depth / self.width)
 
 
 @dataclass(frozen=True)
-class _HalfSpace:
-    """Error of an expert on half-spaces; a class, so that it can be compared, shown and stored."""
+class _HalfSpace(_Region):
+    """Good on one side of a plane."""
 
     direction: tuple[float, ...]
     offset: float
-    good: float
-    poor: float
-    width: float
 
-    def __post_init__(self) -> None:
-        _check_region(self.good, self.poor, self.width)
-
-    def __call__(self, X: Any) -> Floats:
-        X = _check_features(X, len(self.direction))
-        return _blend(np.asarray(X @ np.array(self.direction)) - self.offset, self)
+    def depth(self, X: Any) -> Floats:
+        _check_features(X, len(self.direction))
+        return np.asarray(X @ np.array(self.direction)) - self.offset
 
 
 @dataclass(frozen=True)
-class _Ball:
-    """Error of an expert around a centre."""
+class _Ball(_Region):
+    """Good around a centre."""
 
     centre: tuple[float, ...]
     radius: float
-    good: float
-    poor: float
-    width: float
 
-    def __post_init__(self) -> None:
-        _check_region(self.good, self.poor, self.width)
-
-    def __call__(self, X: Any) -> Floats:
-        X = _check_features(X, len(self.centre))
-        distance = euclidean_distances(X, np.array([self.centre]))[:, 0]
-        return _blend(self.radius - distance, self)
+    def depth(self, X: Any) -> Floats:
+        _check_features(X, len(self.centre))
+        return self.radius - euclidean_distances(X, np.array([self.centre]))[:, 0]
 
 
-def _blend(depth: NDArray[np.float64], region: _HalfSpace | _Ball) -> Floats:
-    """Error at a depth inside the good region, negative outside."""
-    if region.width == 0:
-        return np.where(depth > 0, region.good, region.poor)
-    return region.poor + (region.good - region.poor) * expit(depth / region.width)
-
-
-def _check_region(good: float, poor: float, width: float) -> None:
-    _check_probability("good", good)
-    _check_probability("poor", poor)
-    if not 0 <= width < np.inf:
-        raise ValueError(f"width must be a number >= 0, got {width!r}")
-
-
-def _check_probability(name: str, value: Any) -> None:
-    try:
-        inside = bool(0.0 <= value <= 1.0)
-    except (TypeError, ValueError):
-        inside = False
-    if not inside:
-        raise ValueError(f"{name} is a probability of error: give 0 <= {name} <= 1, got {value!r}")
-
-
-def _check_features(X: Any, n_features: int) -> Any:
-    X = check_array(X, accept_sparse="csr", dtype=np.float64, ensure_min_samples=0)
+def _check_features(X: Any, n_features: int) -> None:
     if X.shape[1] != n_features:
         raise ValueError(f"this expert knows {n_features} features, X has {X.shape[1]}")
-    return X

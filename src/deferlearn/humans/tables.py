@@ -1,7 +1,8 @@
-"""Answers in long tables: one row an answer, with the columns case, reader and answer."""
+"""Answers in long tables: one row per answer, with the columns case, reader and answer."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -34,34 +35,33 @@ def loss_from_table(
     classes: ArrayLike | None = None,
     human_bound: float | None = None,
 ) -> Floats:
-    """One loss a case from a long table of answers, steadied where a case has few of them.
+    """One loss per case from a long table of answers, made steadier where a case has few answers.
 
-    One answer says little about how hard its case is: whoever errs on a coin's toss looks hopeless
-    on half of the cases and perfect on the others. So a case with m answers, whose losses add up to
+    One answer says little about how hard its case is: a reader who errs at random on half of the cases
+    looks hopeless on these and perfect on the others. So a case with m answers, whose losses add up to
     s, gets ``(s + k a) / (m + k)``: its own average, drawn towards the average a of its class as if
-    k further answers had cost a each. The average a is that of the cases' own means.
+    k further answers had the loss a each. The average a is that of the cases' own means.
 
     Parameters
     ----------
     table : DataFrame, dict of columns or structured array
-        One row an answer. Other columns are ignored. A row whose answer is missing (NaN, None,
+        One row per answer. Other columns are ignored. A row whose answer is missing (NaN, None,
         pandas' NA) counts as no answer.
     y : array-like of shape (n_samples,)
         True labels, of any two classes.
     case, reader, answer : str, default="case", "reader", "answer"
-        Names of the columns. `reader` serves to find a reader who answered a case twice, which is
-        an error, as is an answer by a reader without a name; with None it is not looked at, and each
-        row counts.
+        Names of the columns. A reader who answered a case twice is an error, and so is an answer by
+        a reader without a name. With ``reader=None`` readers are not looked at, and each row counts.
     cases : array-like of shape (n_samples,), default=None
-        What the column `case` calls the rows of y, such as ``y.index``. With None it holds the
-        positions 0, 1, ..., n_samples - 1.
+        Names of the rows of y in the column `case`, such as ``y.index``. With None that column holds
+        the positions 0, 1, ..., n_samples - 1.
     kind : {"labels", "scores"}, default="labels"
-        Whether answers are labels (right costs 0, wrong 2) or scores h (the loss is [1 - y h]_+).
+        Whether answers are labels (loss 0 if right, 2 if wrong) or scores h (loss [1 - y h]_+).
     shrinkage : float or "auto", default=1
         The strength k; 0 is none. "auto" estimates it in each class by empirical Bayes, as the
-        variance of the answers to one case over the variance between cases; it is 1 where nobody's
-        second answers allow an estimate, and everybody gets the average where cases differ no
-        more than chance makes them.
+        variance of the answers to one case over the variance between cases. The strength is 1 where
+        no case has a second answer, and every case gets the average where cases differ no more than
+        by chance.
     classes : pair of labels, default=None
         The (negative, positive) class, where y need not hold both.
     human_bound : float, default=None
@@ -70,7 +70,7 @@ def loss_from_table(
     Returns
     -------
     loss : ndarray of shape (n_samples,)
-        One non-negative number a case. A case that nobody read gets the average of its class, and
+        One non-negative number per case. A case without an answer gets the average of its class, and
         a warning says how many there are.
 
     Examples
@@ -92,7 +92,7 @@ def loss_from_table(
     names = np.arange(len(truth)) if cases is None else as_array(cases)
     if names.shape != truth.shape:
         raise ValueError(
-            f"cases has {len(names)} entries and y has {len(truth)}: give one a sample"
+            f"cases has {len(names)} entries and y has {len(truth)}: give one per sample"
         )
     rows, readers, answers = _read(table, names, case, reader, answer)
     if reader is not None:
@@ -111,16 +111,16 @@ def answers_from_table(
     reader: str = "reader",
     answer: str = "answer",
 ) -> tuple[Labels, list[Any]]:
-    """Long table of answers made wide: a row for each case, a column for each reader.
+    """Make a long table of answers wide: one row per case, one column per reader.
 
     This is the shape that ``fit(X, y, human_labels=...)`` and `majority_labels` take.
 
     Parameters
     ----------
     table : DataFrame, dict of columns or structured array
-        One row an answer, as in `loss_from_table`.
+        One row per answer, as in `loss_from_table`.
     cases : array-like of shape (n_samples,) or int
-        What the column `case` calls the cases, in the order wanted; a number n stands for
+        Names of the cases in the column `case`, in the order wanted; a number n stands for
         0, 1, ..., n - 1.
     case, reader, answer : str, default="case", "reader", "answer"
         Names of the columns.
@@ -167,14 +167,14 @@ def _read(
     given = ~find_missing(columns[answer])
     _refuse_nameless(find_missing(columns[case]), f"the column {case!r}", "case")
     if reader is not None:
-        # A row without an answer has no reader to be named: a case that nobody read.
+        # A row without an answer needs no reader: it is a case that no reader has seen.
         _refuse_nameless(find_missing(columns[reader]) & given, f"the column {reader!r}", "reader")
     called = columns[case].tolist()
     strangers = list(dict.fromkeys(name for name in called if name not in position))
     if strangers:
         raise ValueError(
-            f"the table has answers to {len(strangers)} cases that are not among those of y, such "
-            f"as {plain(strangers[0])!r}: leave them out, or name the rows of y by cases="
+            f"the table has answers to cases that are not among those of y ({len(strangers)} in all), "
+            f"such as {plain(strangers[0])!r}: leave them out, or name the rows of y by cases="
         )
     rows = np.array([position[name] for name in called], dtype=np.intp)[given]
     readers = [] if reader is None else as_objects(columns[reader])[given].tolist()
@@ -184,10 +184,8 @@ def _read(
 def _column(table: Any, name: str) -> Labels:
     if isinstance(table, np.ndarray):
         known = table.dtype.names
-    elif hasattr(table, "columns"):
-        known = list(table.columns)
     else:
-        known = list(table) if hasattr(table, "keys") else None
+        known = getattr(table, "columns", table if hasattr(table, "keys") else None)
     if known is None:
         raise ValueError(
             "table must be a DataFrame, a dict of columns or a structured array, got "
@@ -202,7 +200,7 @@ def _column(table: Any, name: str) -> Labels:
 
 
 def _refuse_nameless(missing: Bools, where: str, whom: str) -> None:
-    """NaN is not equal to itself, so without a name nobody can tell who is meant twice."""
+    """NaN is not equal to itself, so repeats cannot be found where a name is missing."""
     if missing.any():
         raise ValueError(
             f"{where} names no {whom} in {missing.sum()} of {len(missing)} rows, the first of them row "
@@ -211,18 +209,16 @@ def _refuse_nameless(missing: Bools, where: str, whom: str) -> None:
 
 
 def _refuse_repeats(rows: NDArray[np.intp], readers: list[Any], names: Labels) -> None:
-    seen = set()
-    for pair in zip(rows.tolist(), readers, strict=True):
-        if pair in seen:
+    for (row, reader), count in Counter(zip(rows.tolist(), readers, strict=True)).items():
+        if count > 1:
             raise ValueError(
-                f"reader {plain(pair[1])!r} answered case {plain(names[pair[0]])!r} more than once: keep "
+                f"reader {plain(reader)!r} answered case {plain(names[row])!r} more than once: keep "
                 "one answer, or give each reading a reader's name of its own"
             )
-        seen.add(pair)
 
 
 def _places(rows: NDArray[np.intp]) -> NDArray[np.intp]:
-    """How many answers to the same case come before each: a column for it, as few as needed."""
+    """How many answers to the same case come before each: its column, with as few columns as needed."""
     order = np.argsort(rows, kind="stable")
     starts = np.searchsorted(rows[order], rows[order])
     places = np.empty(len(rows), dtype=np.intp)

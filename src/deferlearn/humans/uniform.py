@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from deferlearn._utils.checks import is_number
 from deferlearn.humans.answers import Floats, Labels, encode_labels
 from deferlearn.humans.losses import labels_from_scores, loss_from_scores
 
 Seed = int | np.random.RandomState | None
 
 
+def check_probability(name: str, value: Any) -> float:
+    """The probability of an error as a float."""
+    if not is_number(value) or not 0.0 <= value <= 1.0:
+        raise ValueError(f"{name} is a probability of error: give 0 <= {name} <= 1, got {value!r}")
+    return float(value)
+
+
+def answers_of_scores(scores: Floats, y: ArrayLike) -> Labels:
+    """Answers that the scores stand for, in the labels of y."""
+    _, classes = encode_labels(y)
+    return np.array(classes)[(labels_from_scores(scores) == 1).astype(np.intp)]
+
+
 class UniformHuman:
-    """The paper's simulated expert: uniform scores that reach a little over to the wrong side.
+    """The paper's simulated expert: uniform scores, some of them on the wrong side of 0.
 
     A score is drawn from Unif[-spread, 1 - spread] for a sample of class +1, and from
     Unif[spread - 1, spread] for one of class -1. So `spread` (the paper's Delta H) is the
@@ -37,12 +53,7 @@ class UniformHuman:
     """
 
     def __init__(self, spread: float) -> None:
-        # `not (...)` rather than the reverse comparison, so that NaN is refused too.
-        if not (0.0 <= spread <= 1.0):
-            raise ValueError(
-                f"spread is a probability of error: give 0 <= spread <= 1, got {spread!r}"
-            )
-        self.spread = float(spread)
+        self.spread = check_probability("spread", spread)
 
     def __repr__(self) -> str:
         return f"UniformHuman(spread={self.spread!r})"
@@ -53,10 +64,10 @@ class UniformHuman:
         Parameters
         ----------
         y : array-like of shape (n_samples,)
-            True labels: -1 and +1, or any two labels, of which the larger one plays +1.
+            True labels: -1 and +1, or any two labels, of which the larger one is taken as +1.
         random_state : int, RandomState or None, default=None
             Seed of the draw. `scores`, `labels` and `losses` called with the same integer
-            speak of the same draw.
+            use the same draw.
 
         Returns
         -------
@@ -83,9 +94,7 @@ class UniformHuman:
         labels : ndarray of shape (n_samples,)
             In the labels of y.
         """
-        _, classes = encode_labels(y)
-        positive = labels_from_scores(self.scores(y, random_state)) == 1
-        return np.array(classes)[positive.astype(np.intp)]
+        return answers_of_scores(self.scores(y, random_state), y)
 
     def losses(self, y: ArrayLike, random_state: Seed = None) -> Floats:
         """Loss ``[1 - y h]_+`` of the score drawn for each sample.

