@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-# Before matplotlib is imported: pictures go to files, also where there is a screen.
+# Set before matplotlib is imported: figures go to files, even if there is a screen.
 os.environ.setdefault("MPLBACKEND", "agg")
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
@@ -25,7 +25,7 @@ extensions = [
     "myst_parser",
     "sphinx_gallery.gen_gallery",
     "sphinx.ext.mathjax",
-    "sphinx-mathjax-offline",  # formulas show without a network
+    "sphinx-mathjax-offline",  # formulas are shown without a network
 ]
 exclude_patterns = [
     "_build",
@@ -36,12 +36,12 @@ exclude_patterns = [
 ]
 templates_path = ["_templates"]
 default_role = "py:obj"
-# Docstrings speak of |V|, the number of samples; bars would be a substitution.
+# Docstrings use |V|, the number of samples; sphinx would take the bars for a substitution.
 rst_prolog = r"""
 .. |V| replace:: \|V\|
 """
 
-# Pages are Markdown, with formulas between dollars. Headings get anchors, so that pages can link to them.
+# Pages are Markdown, with formulas between dollar signs. Headings get anchors, so pages can link to them.
 myst_enable_extensions = ["dollarmath", "amsmath", "deflist", "colon_fence"]
 myst_heading_anchors = 3
 
@@ -81,13 +81,13 @@ html_theme_options = {
     "logo": {"text": "deferlearn"},
     "secondary_sidebar_items": ["page-toc"],
 }
-# Pages without pages under them have nothing to show at their left.
+# Pages without subpages have an empty sidebar.
 html_sidebars = {page: [] for page in ("index", "start", "method", "engine", "others")}
 html_show_sourcelink = False
 
 
 def setup(app):
-    """Docstrings are written to be read in a terminal; mark what sphinx would take for a link."""
+    """Docstrings are written for a terminal; mark what sphinx would take for a link."""
 
     def quote_attribute(app, what, name, thing, options, lines):
         lines[:] = [line.replace("(n_features_in_,)", "(``n_features_in_``,)") for line in lines]

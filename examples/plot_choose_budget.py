@@ -3,20 +3,19 @@ Does assistance pay, and how much of it?
 ========================================
 
 A budget is a decision about people's time. `deferlearn.assistance_report` measures the team at
-several budgets on cases not seen, compares case by case with the machine alone, and says what is
-shown and what is not.
+several budgets on held-out cases, compares case by case with the machine alone, and says what is
+clear from the data and what is not.
 """
 
 # %%
-# Breast tumours, of which the machine sees four measurements only, and a simulated expert who is good
-# at large cell nuclei.
+# The cases are breast tumours, and the machine sees four measurements of them. The expert is simulated
+# and good at large cell nuclei.
 
 from sklearn.preprocessing import StandardScaler
 
-from deferlearn import AssistedSVC, assistance_report
+from deferlearn import AssistedSVC, assistance_report, make_assisted_pipeline
 from deferlearn.datasets import load_breast_cancer
 from deferlearn.plot import AssistanceDisplay
-from deferlearn.teams import make_assisted_pipeline
 
 data = load_breast_cancer()
 team = make_assisted_pipeline(
@@ -34,6 +33,6 @@ report = assistance_report(
 AssistanceDisplay.from_report(report)
 
 # %%
-# The verdict comes in words, with the tables that it rests on.
+# The report has the verdict in words, with the tables behind it.
 
 print(report)

@@ -2,10 +2,10 @@
 What the distortion does
 ========================
 
-Plain greedy takes whatever pays most *now*. Early on that can be a sample with a large gain and a
-large human loss, although cheaper samples could bring as much a little later. The distorted greedy
-counts gains for less in early rounds, and human losses in full: so it starts with samples on which
-the human is good.
+Plain greedy takes the sample that pays most *now*. In early rounds that can be a sample with a large
+gain and a large human loss, although cheaper samples could bring as much a little later. Distorted
+greedy gives gains a smaller weight in early rounds, and counts human losses in full. So it starts with
+samples on which the human is good.
 """
 
 # %%
@@ -21,7 +21,7 @@ from deferlearn.selection import distorted_greedy
 
 X, y = make_shifted(200, 10, random_state=0)
 machine = SVMObjective(X, y, alpha=0.01)
-# What is hard for the machine is hard for this human too, on three cases of four.
+# On three of four cases, what is hard for the machine is hard for this human, too.
 hinge = np.maximum(0.0, 1.0 - y * machine.decision_function(X))
 human_loss = np.where(np.arange(len(y)) % 4, 0.8 * hinge, 0.1)
 n = 60
@@ -37,7 +37,7 @@ for ratio, run in runs.items():
     axes[1].plot(np.cumsum(human_loss[run.order]), label=f"$\\gamma$ = {ratio:g}")
     axes[2].plot(np.cumsum(run.gains - human_loss[run.order]), label=f"$\\gamma$ = {ratio:g}")
 axes[0].set(xlabel="round", title="weight of a gain", ylim=(0, 1.05))
-axes[1].set(xlabel="samples deferred", title="the humans' losses so far")
+axes[1].set(xlabel="samples deferred", title="human losses so far")
 axes[2].set(xlabel="samples deferred", title="gain minus human loss so far")
 axes[0].legend(fontsize=8)
 
@@ -45,9 +45,9 @@ for ratio, run in runs.items():
     print(f"gamma = {ratio:5g}: {len(run.order)} of {n} deferred, g - c = {run.value:.2f}")
 
 # %%
-# Rounds may defer nobody: a gain that is counted for less than the human's loss is left for later,
-# when its weight has grown. Which :math:`\gamma` is right is not known, so `AssistedSVC` tries a
-# sequence of them and keeps the best set (``submodularity_ratio="sweep"``).
+# A round may defer no sample: if the weighted gain is smaller than the human's loss, the sample is left
+# for later, when the weight has grown. The right :math:`\gamma` is not known, so `AssistedSVC` tries a
+# sequence of values and keeps the best set (``submodularity_ratio="sweep"``).
 
 from deferlearn.selection import submodularity_sweep
 

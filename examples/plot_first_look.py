@@ -1,22 +1,21 @@
 """
-Machine, human, and both together
-=================================
+Machine, human and both together
+================================
 
 A machine looks at measurements of breast tumours. So does an expert, who is good at tumours with
-large cell nuclei and poor at the others. Neither is best everywhere, so the question is who should
+large cell nuclei and poor at the others. Neither is better everywhere, so the question is who should
 take which case.
 """
 
 # %%
-# The tumours are real (scikit-learn ships them); the expert is simulated, and errs on 1% of the cases
+# The tumours are real (scikit-learn ships them). The expert is simulated and errs on 1% of the cases
 # with a large mean radius and on 20% of the others.
 
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
-from deferlearn import AssistedSVC
+from deferlearn import AssistedSVC, make_assisted_pipeline
 from deferlearn.datasets import load_breast_cancer
-from deferlearn.teams import make_assisted_pipeline
 
 data = load_breast_cancer()
 X, X_new, y, y_new, expert, expert_new = train_test_split(
@@ -26,7 +25,7 @@ team = make_assisted_pipeline(StandardScaler(), AssistedSVC(budget=0.2, alpha=0.
 team.fit(X, y, assistedsvc__human_labels=expert)
 
 # %%
-# On new cases `defer` says who takes what, and `predict_assisted` puts the answers together.
+# For new cases, `defer` says which ones the human takes, and `predict_assisted` gives the team's answers.
 
 deferred = team.defer(X_new)
 together = team.predict_assisted(X_new, expert_new)
@@ -40,7 +39,7 @@ for who, error in errors.items():
     print(f"{who}: {error:.3f}")
 
 # %%
-# Who errs where? The machine's wrong answers are mostly among the cases that it hands over.
+# Who errs where? The machine would err mostly on the cases that it hands over.
 
 import matplotlib.pyplot as plt
 
@@ -65,8 +64,8 @@ right.scatter(
     label="machine would err",
 )
 right.axhline(0, color="0.3", linewidth=1)
-right.set(xlabel="mean radius", ylabel="machine's decision function", title="who takes what")
+right.set(xlabel="mean radius", ylabel="machine's decision function", title="who takes which case")
 right.legend(fontsize=8)
 
 # %%
-# One split shows little. :ref:`sphx_glr_auto_examples_plot_choose_budget.py` measures over many.
+# One split shows little. :ref:`sphx_glr_auto_examples_plot_choose_budget.py` measures over many splits.

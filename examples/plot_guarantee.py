@@ -2,9 +2,8 @@
 How far from the best can a selection be?
 =========================================
 
-With a dozen samples every set can be tried. So we can look at what greedy finds, at the best there
-is, at the upper bound that the certificate proves without trying, and at what the theorem
-guarantees.
+With a dozen samples, every set can be tried. So we can compare what greedy finds, the best set, the
+upper bound that the certificate proves without trying any sets, and what the theorem guarantees.
 """
 
 from itertools import combinations
@@ -47,7 +46,7 @@ greedy, best, upper, floor = np.array(rows).T
 
 figure, ax = plt.subplots(figsize=(6.4, 4), layout="constrained")
 ax.fill_between(
-    alphas, greedy, upper, color="0.9", label="where the best must lie, by the certificate"
+    alphas, greedy, upper, color="0.9", label="where the best must be, by the certificate"
 )
 ax.plot(alphas, upper, color="0.5", linestyle="--", label="certified upper bound")
 ax.plot(
@@ -58,7 +57,7 @@ ax.set(xscale="log", xlabel="alpha", ylabel="g(S) - c(S)")
 ax.legend(fontsize=8)
 
 # %%
-# Greedy is very good here, and much better than anybody can promise:
+# Greedy is very good here, and much better than the theorem guarantees:
 
 for alpha, g, b, u in zip(alphas, greedy, best, upper, strict=True):
     print(f"alpha = {alpha:7.3f}: greedy {g:.3f}, best {b:.3f}, upper bound {u:.3f}")
@@ -67,4 +66,4 @@ print(report.summary())
 
 # %%
 # The theorem's guarantee rests on a lower bound of the submodularity ratio, which is tiny on most
-# data. The certified upper bound is another matter: it holds always, and says how much could be left.
+# data. The certified upper bound always holds, and says how much better another set could be at most.

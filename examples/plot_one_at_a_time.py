@@ -2,8 +2,9 @@
 One case at a time, or the top of a batch
 =========================================
 
-A clinic sees one patient after the other; a back office gets a pile a day. `defer` decides about
-each case alone, by a threshold. `defer_top` takes the top of a batch, and meets its number exactly.
+A clinic sees one patient after the other; a back office gets a batch every day. `defer` decides about
+each case alone, by a threshold. `defer_top` takes the cases of a batch with the highest scores, and
+meets its number exactly.
 """
 
 import matplotlib.pyplot as plt
@@ -17,8 +18,8 @@ scores = UniformHuman(0.2)
 X_new, _ = make_linear(3000, random_state=100)
 
 # %%
-# The threshold is set by cross-validation so that the rate on new cases is that of training. It aims
-# at the mean, and no single fit meets it exactly: here are six, each with its own training data.
+# The threshold is set by cross-validation so that the rate on new cases is that of training. This holds
+# on average, and no single fit meets it exactly. Here are six fits, each with its own training data.
 
 rates, trained, shares = [], [], []
 for seed in range(6):
@@ -34,8 +35,8 @@ print(f"share deferred in training: {np.mean(trained):.3f}")
 print(f"mean rate of the six fits: {np.mean(rates):.3f}, from {min(rates):.3f} to {max(rates):.3f}")
 
 # %%
-# In batches of 50 by `defer_top`, the number is met each time. The price: a case's fate depends on
-# who else is in its batch.
+# In batches of 50, `defer_top` meets the number each time. The drawback is that the decision about a case
+# depends on the other cases in its batch.
 
 batches = np.split(X_new[:1000], 20)
 figure, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.4), layout="constrained")

@@ -2,10 +2,10 @@
 Who takes a new case? Policies compared
 =======================================
 
-In training the selection knows the truth and the human's losses. For a new case neither is known,
-so a *policy* learns from the training choice. What it sees decides what it can learn.
+In training, the selection knows the truth and the human's losses. For a new case neither is known,
+so a *policy* learns from the choice in training. What it can learn depends on what it sees.
 
-This is one draw, picked because it shows the effect well; ``deferlearn reproduce fig3`` measures twenty.
+This is one draw, chosen because it shows the effect well; ``deferlearn reproduce fig3`` measures twenty.
 """
 
 import matplotlib.pyplot as plt
@@ -23,9 +23,9 @@ answers = labels_from_scores(UniformHuman(0.2).scores(y_new, random_state=1))
 
 # %%
 # "margin" sees only how sure the machine is; "mlp" and a forest see where a case lies. The arm of the
-# outer class that the machine has given up is far from its boundary: the machine is sure there, and
-# wrong. "margin" learns to defer the surest cases, which takes some of the other arm with it;
-# uncertainty triage would never find them.
+# outer class that the machine has given up is far from its boundary: there the machine is sure, and
+# wrong. "margin" learns to defer the cases of which the machine is most sure, and so it also defers
+# some of the other arm. Uncertainty triage would never find these cases.
 
 policies = {
     "margin": "margin",
@@ -49,5 +49,5 @@ for ax, (name, policy) in zip(axes, policies.items(), strict=True):
     ax.set(title=f"{name}: {taken.mean():.0%} to the human,\nteam errs {error:.3f}", aspect="equal")
 
 # %%
-# Orange cases go to the human, the line is the machine's boundary. `AssistedSVCCV` chooses the policy
-# by what the team gets right on held-out cases.
+# Orange cases go to the human, and the line is the machine's boundary. `AssistedSVCCV` chooses the
+# policy by the team's error on held-out cases.

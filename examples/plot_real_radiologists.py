@@ -1,21 +1,20 @@
 """
-Real radiologists: no free lunch
-================================
+Real radiologists: assistance need not help
+===========================================
 
 Four radiologists judged each of 902 lung nodules. One plays the human, the opinion of the other
-three is the truth, and their outlines are the features. Does it help to send the nodules of which
-the machine is least sure to the human?
+three is the truth, and their outlines are the features. Does it help if the human takes the nodules
+of which the machine is least sure?
 """
 
 # %%
-# Nodules of a patient resemble each other, so patients stay whole in every split (``groups``).
+# Nodules of one patient are similar, so all of them are in the same part of every split (``groups``).
 
 from sklearn.preprocessing import StandardScaler
 
-from deferlearn import assistance_report
+from deferlearn import UncertaintyTriage, assistance_report, make_assisted_pipeline
 from deferlearn.datasets import load_lidc
 from deferlearn.plot import AssistanceDisplay
-from deferlearn.teams import UncertaintyTriage, make_assisted_pipeline
 
 data = load_lidc(reader=0)
 team = make_assisted_pipeline(StandardScaler(), UncertaintyTriage(alpha=0.01, cv=None))
@@ -37,7 +36,7 @@ for sentence in report.verdict:
     print("-", sentence)
 
 # %%
-# The human errs more often than the machine, also on the cases that are handed over: where outlines
-# say little, another look says little too. Two remarks: the features come from outlines that experts
-# drew, so the machine sees what no machine alone would see; and the "truth" is an opinion of three,
-# which the fourth may rightly not share.
+# The human errs more often than the machine, also on the deferred cases: where the outlines say little,
+# another look says little, too. Two remarks: the features come from outlines that experts drew, so the
+# machine sees what a machine alone would not see; and the "truth" is the opinion of three radiologists,
+# with which the fourth may rightly disagree.

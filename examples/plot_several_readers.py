@@ -1,9 +1,9 @@
 """
-Several readers, and answers that are missing
-=============================================
+Several readers and missing answers
+===================================
 
-Three readers looked at the cases, but nobody looked at all of them. What is a case's human loss
-then? The mean over those who read it; and for a case that nobody read, the mean of its class.
+Three readers looked at the cases, and some of them skipped cases. The human loss of a case is the mean
+over the readers who read it. A case that no reader read gets the mean loss of its class.
 """
 
 import warnings
@@ -21,7 +21,7 @@ rows = np.random.RandomState(0).permutation(len(data.target))[:300]
 X, y = scale(data.data[rows]), data.target[rows]
 
 # %%
-# A good reader, a middling one, and one who guesses. Each skips some of the cases.
+# There is a good reader, a mediocre one, and one who guesses. The first two skip some of the cases.
 
 rng = np.random.RandomState(1)
 readers = {"Ann": (0.03, 0.5), "Bob": (0.15, 0.3), "Cy": (0.5, 0.0)}  # error, share skipped
@@ -33,16 +33,16 @@ for column, (error, skipped) in enumerate(readers.values()):
 print(answers[:5])
 
 # %%
-# Each panel has the same cases with other humans. The budget is used up each time, on cases where the
-# machine loses much and the humans little. The more doubtful the readers, the more of the machine's
-# hard cases stay with it.
+# Each panel has the same cases with other readers. The budget is used up each time, on cases with a large
+# loss of the machine and a small loss of the humans. The less reliable the readers are, the more of the
+# cases that are hard for the machine stay with it.
 
 figure, axes = plt.subplots(1, 3, figsize=(9, 3.2), layout="constrained", sharey=True)
 panels = {"Ann": [0], "Ann and Bob": [0, 1], "all three": [0, 1, 2]}
 for ax, (name, columns) in zip(axes, panels.items(), strict=True):
     with warnings.catch_warnings():
-        # Cases that nobody read get the average of their class; fit says how many there are.
-        warnings.filterwarnings("ignore", message=".*nobody.*|.*no answer.*|.*average.*")
+        # Cases without an answer get the average of their class, and fit warns how many there are.
+        warnings.simplefilter("ignore", UserWarning)
         team = AssistedSVC(budget=0.3, alpha=0.1, cv=3, random_state=0)
         team.fit(X, y, human_labels=answers[:, columns])
     for mask, colour, label in [

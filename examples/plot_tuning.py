@@ -2,16 +2,16 @@
 Tuning for the team
 ===================
 
-The machine that is best on its own need not be the best member of a team. `AssistedSVCCV` chooses
-machine and policy by what both get wrong together on held-out cases.
+The machine that is best alone need not be the best member of a team. `AssistedSVCCV` chooses machine
+and policy by the error of the team on held-out cases.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 
+from deferlearn import AssistedSVCCV
 from deferlearn.datasets import make_linear
 from deferlearn.humans import UniformHuman, labels_from_scores
-from deferlearn.teams import AssistedSVCCV
 
 X, y = make_linear(200, random_state=0)
 expert = labels_from_scores(UniformHuman(0.2).scores(y, random_state=0))
@@ -27,7 +27,7 @@ print(search.best_params_)
 
 # %%
 # Every candidate that was tried is in ``cv_results_``. Bars show the error of the team; "automation"
-# defers nobody.
+# defers no cases.
 
 results = search.cv_results_
 names = list(dict.fromkeys(results["param_policy"].tolist()))
@@ -39,13 +39,13 @@ for shift, alpha in enumerate(sorted(set(results["param_alpha"].tolist()))):
         heights.append(-results["mean_test_score"][rows][0] if rows.any() else np.nan)
     ax.bar(np.arange(len(names)) + 0.27 * (shift - 1), heights, 0.25, label=f"alpha = {alpha:g}")
 ax.set_xticks(range(len(names)), names)
-ax.set(ylabel="error of the team, held out")
+ax.set(ylabel="error of the team on held-out cases")
 ax.legend(fontsize=8)
 
 # %%
-# The best of many is a little too good to be true: judge the winner on cases that took no part.
+# The best of many scores is a little optimistic, so judge the winner on new cases.
 
 X_new, y_new = make_linear(2000, random_state=1)
 expert_new = labels_from_scores(UniformHuman(0.2).scores(y_new, random_state=1))
-print(f"held out: {-search.best_score_:.3f}")
+print(f"on held-out cases: {-search.best_score_:.3f}")
 print(f"on new cases: {1 - search.score_assisted(X_new, y_new, expert_new):.3f}")

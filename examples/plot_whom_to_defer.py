@@ -2,13 +2,13 @@
 What the selection does to the machine
 ======================================
 
-No line separates these two classes: one lies on both sides of the other. A linear machine alone is
-torn between the two sides. Once it may hand a part of the samples to a human, it fits what is left.
+No line separates these two classes: one lies on both sides of the other. A linear machine alone cannot
+fit both sides. If it may hand over a part of the samples to a human, it fits the rest.
 """
 
 # %%
-# The paper's synthetic data, and its simulated human, whose scores reach a little over to the wrong
-# side. A human's answer costs what the same score would cost the machine: the hinge loss.
+# These are the paper's synthetic data and its simulated human, whose scores are sometimes a little on the
+# wrong side. A human's score has the same loss as the same score of the machine: the hinge loss.
 
 from deferlearn.datasets import make_linear
 from deferlearn.humans import UniformHuman
@@ -25,15 +25,15 @@ SelectionDisplay.from_result(machine, X, y, result).plot()
 
 # %%
 # Filled markers are deferred. Alone, the machine's line cuts through the middle class. Without one
-# arm of the outer class, which goes to the human, a line does the job. (In about half of such draws
-# no line is worth its price even so, and the machine answers alike everywhere; this draw was picked
-# because it has one.)
+# arm of the outer class, which goes to the human, a line fits the rest. (In about half of such draws
+# even then no line is worth its regularisation, and the machine gives the same answer everywhere. This
+# draw was chosen because its machine has a boundary.)
 
 # %%
 # How the loss falls
 # ------------------
-# Each round defers one sample: the machine no longer pays for it, the human does. The total falls as
-# long as the gain exceeds the human's loss.
+# Each round defers one sample, so its loss is the human's and no longer the machine's. The total falls
+# as long as the gain exceeds the human's loss.
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -1,4 +1,4 @@
-"""The README tells the truth: its Python runs, and prints what the comments say."""
+"""The README is right: its Python blocks run, and print what the comments say."""
 
 import re
 from pathlib import Path
@@ -18,6 +18,6 @@ def test_python_block(block, request, capsys):
     if "fetch_" in block:
         request.getfixturevalue("authors_data")  # skips where there is no copy: no test downloads
     exec(compile(block, str(README), "exec"), {"__name__": "readme"})
-    promised = re.findall(r"^print\(.*\)  # (.*)$", block, re.M)
-    assert len(promised) == len(re.findall(r"^print\(", block, re.M))
-    assert capsys.readouterr().out.splitlines() == promised
+    expected = re.findall(r"^print\(.*\)  # (.*)$", block, re.M)
+    assert len(expected) == len(re.findall(r"^print\(", block, re.M))
+    assert capsys.readouterr().out.splitlines() == expected

@@ -1,4 +1,4 @@
-"""The order of the gallery: from a first look to what is underneath."""
+"""The order of the gallery: from a first look to the engine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FIRST = (
     "policies",
     "tuning",
     "several_readers",
-    "prices",
+    "costs",
     "images_to_features",
     "one_at_a_time",
     "distortion",
@@ -22,12 +22,12 @@ FIRST = (
 
 
 class StoryOrder:
-    """Key by which stories are sorted; those that are not listed come last, by name."""
+    """Key by which examples are sorted; those that are not listed come last, by name."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
 
     def __call__(self, filename: str) -> tuple[int, str]:
-        """Place of a story."""
+        """Place of an example."""
         name = Path(filename).stem.removeprefix("plot_")
         return (FIRST.index(name) if name in FIRST else len(FIRST), name)

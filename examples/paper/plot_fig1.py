@@ -2,9 +2,9 @@
 Figure 1: hulls and reduced hulls
 =================================
 
-The paper's bound for machines with an offset asks how far the classes are apart. When their convex
-hulls overlap, the answer is: not at all. Reduced hulls, in which no sample may stand for more than
-1/s of its class, shrink towards the means until they come apart.
+The paper's bound for machines with an offset depends on how far the classes are apart. If their convex
+hulls overlap, the distance is zero. Reduced hulls, in which no sample may have a weight of more than
+1/s, shrink towards the means of the classes until they are separate.
 """
 
 import matplotlib.pyplot as plt
@@ -29,4 +29,4 @@ axes[0].set_title("(a) convex hulls")
 axes[1].set_title(f"(b) reduced: s = {', '.join(map(str, [2, int(first.s)]))}")
 ends = np.array([first.weights[y == label] @ X[y == label] for label in (-1, 1)])
 axes[1].plot(*ends.T, color="0.1", linewidth=2.5)
-print(f"the first reduced hulls apart: s* = {int(first.s)}, distance {first.distance:.2f}")
+print(f"the first separate reduced hulls: s* = {int(first.s)}, distance {first.distance:.2f}")

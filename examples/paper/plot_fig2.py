@@ -1,9 +1,9 @@
 """
-Figure 2: whom the algorithm defers
-===================================
+Figure 2: which samples the algorithm defers
+============================================
 
 The paper's two synthetic data sets at two budgets. As more samples go to the human, fewer of those
-that stay lie inside the machine's margin. The draw was picked because each of its machines has a
+that stay lie inside the machine's margin. This draw was chosen because each of its machines has a
 boundary.
 """
 
@@ -34,4 +34,4 @@ for ax in axes.flat:
 figure.legend(labelled.values(), labelled.keys(), loc="outside lower center", ncols=3)
 
 # %%
-# Filled: deferred. Solid: the boundary; broken: the margins.
+# Filled samples are deferred. The solid line is the boundary, and broken lines are the margins.
