@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from deferlearn.teams.threshold import Threshold
 from deferlearn.teams.triage import Triage
 
 
+@dataclass(eq=False, repr=False)
 class AdvantageTriage(Triage):
     """Humans take the cases where they are expected to lose less than the machine, up to a budget.
 
@@ -101,42 +103,11 @@ class AdvantageTriage(Triage):
 
     needs_folds = True
 
-    def __init__(
-        self,
-        budget: float | int = 0.2,
-        *,
-        machine_error: Any = "margin",
-        human_error: Any = "class",
-        use_full_budget: bool = False,
-        deferral_cost: float = 0.0,
-        alpha: float = 1.0,
-        kernel: Any = "linear",
-        degree: float = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        fit_intercept: bool = True,
-        margin: str = "soft",
-        class_weight: Any = None,
-        cv: Any = 5,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.budget = budget
-        self.machine_error = machine_error
-        self.human_error = human_error
-        self.use_full_budget = use_full_budget
-        self.deferral_cost = deferral_cost
-        self.alpha = alpha
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.fit_intercept = fit_intercept
-        self.margin = margin
-        self.class_weight = class_weight
-        self.cv = cv
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    _: KW_ONLY
+    machine_error: Any = "margin"
+    human_error: Any = "class"
+    use_full_budget: bool = False
+    deferral_cost: float = 0.0
 
     @property
     def is_quick(self) -> bool:  # type: ignore[override]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -28,6 +28,7 @@ from deferlearn.teams.team import Array, Bools, SVMTeam
 from deferlearn.teams.threshold import Threshold, ranks_among, threshold_at, threshold_from_folds
 
 
+@dataclass(eq=False, repr=False)
 class AssistedSVC(SVMTeam):
     r"""A support vector machine that learns which cases to leave to a human.
 
@@ -175,56 +176,22 @@ class AssistedSVC(SVMTeam):
     array(['sick', 'well'], dtype='<U4')
     """
 
-    def __init__(
-        self,
-        budget: float | int = 0.2,
-        *,
-        alpha: float = 1.0,
-        kernel: Any = "linear",
-        degree: float = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        fit_intercept: bool = True,
-        margin: str = "soft",
-        class_weight: Any = None,
-        deferral_cost: float = 0.0,
-        min_kept_per_class: int = 0,
-        selection: str = "distorted",
-        submodularity_ratio: float | str = "sweep",
-        epsilon: float = 0.01,
-        delta: float = 0.1,
-        tol: float = 0.0,
-        policy: Any = "margin",
-        human_bound: float | None = None,
-        cv: Any = 5,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        cache_size: float = 512,
-    ) -> None:
-        self.budget = budget
-        self.alpha = alpha
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.fit_intercept = fit_intercept
-        self.margin = margin
-        self.class_weight = class_weight
-        self.deferral_cost = deferral_cost
-        self.min_kept_per_class = min_kept_per_class
-        self.selection = selection
-        self.submodularity_ratio = submodularity_ratio
-        self.epsilon = epsilon
-        self.delta = delta
-        self.tol = tol
-        self.policy = policy
-        self.human_bound = human_bound
-        self.cv = cv
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.cache_size = cache_size
+    budget: float | int = 0.2
+    _: KW_ONLY
+    deferral_cost: float = 0.0
+    min_kept_per_class: int = 0
+    selection: str = "distorted"
+    submodularity_ratio: float | str = "sweep"
+    epsilon: float = 0.01
+    delta: float = 0.1
+    tol: float = 0.0
+    policy: Any = "margin"
+    human_bound: float | None = None
+    cv: Any = 5
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
+    cache_size: float = 512
 
     shares_machines = False  # its machines are trained without the deferred samples
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,6 +31,7 @@ from deferlearn.teams.search import Search
 from deferlearn.teams.team import Array, Bools, Team
 
 
+@dataclass(eq=False, repr=False)
 class AssistedSVCCV(Team):
     """The machine and the way to share its work that do best together, by cross-validation.
 
@@ -135,38 +137,21 @@ class AssistedSVCCV(Team):
         "groups": True,
     }
 
-    def __init__(
-        self,
-        budget: Any = 0.2,
-        *,
-        alphas: Any = 9,
-        policies: Sequence[Any] = DEFAULT_POLICIES,
-        kernels: Sequence[Any] = ("linear",),
-        scoring: Any = None,
-        cv: Any = 5,
-        n_refined: Any = 2,
-        n_standard_errors: float = 1.0,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        deferral_cost: float = 0.0,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: Any = 0,
-    ) -> None:
-        self.budget = budget
-        self.alphas = alphas
-        self.policies = policies
-        self.kernels = kernels
-        self.scoring = scoring
-        self.cv = cv
-        self.n_refined = n_refined
-        self.n_standard_errors = n_standard_errors
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.deferral_cost = deferral_cost
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    budget: Any = 0.2
+    _: KW_ONLY
+    alphas: Any = 9
+    policies: Sequence[Any] = DEFAULT_POLICIES
+    kernels: Sequence[Any] = ("linear",)
+    scoring: Any = None
+    cv: Any = 5
+    n_refined: Any = 2
+    n_standard_errors: float = 1.0
+    fit_intercept: bool = True
+    class_weight: Any = None
+    deferral_cost: float = 0.0
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: Any = 0
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -68,27 +68,6 @@ class FullAutomation(SVMTeam):
     is_assisted = False
     is_quick = True
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        *,
-        kernel: Any = "linear",
-        degree: float = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        fit_intercept: bool = True,
-        margin: str = "soft",
-        class_weight: Any = None,
-    ) -> None:
-        self.alpha = alpha
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.fit_intercept = fit_intercept
-        self.margin = margin
-        self.class_weight = class_weight
-
     def fit_samples(self, samples: Samples, folds: list[Index] | None = None) -> Self:
         """Fit on samples that have been checked already; see `Team.fit_samples`."""
         self._note(samples)

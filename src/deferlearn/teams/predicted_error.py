@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ HIDDEN_UNITS = 100
 EPOCHS = 500
 
 
+@dataclass(eq=False, repr=False)
 class PredictedErrorTriage(Triage):
     r"""Humans take the cases where the machine is expected to err more than they are.
 
@@ -117,36 +119,8 @@ class PredictedErrorTriage(Triage):
     True
     """
 
-    def __init__(
-        self,
-        budget: float | int = 0.2,
-        *,
-        alpha: float = 1.0,
-        kernel: Any = "linear",
-        degree: float = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        fit_intercept: bool = True,
-        margin: str = "soft",
-        class_weight: Any = None,
-        error_model: Any = None,
-        cv: Any = 5,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.budget = budget
-        self.alpha = alpha
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.fit_intercept = fit_intercept
-        self.margin = margin
-        self.class_weight = class_weight
-        self.error_model = error_model
-        self.cv = cv
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    _: KW_ONLY
+    error_model: Any = None
 
     @property
     def machine_error_model_(self) -> Any:

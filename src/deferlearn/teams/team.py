@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -35,6 +36,7 @@ class Team(ClassifierMixin, BaseEstimator):
     classes_: NDArray[Any]
     _threshold: Threshold
     _rate: float
+    _machine: Machine
 
     # With metadata routing, `fit` asks for the human by itself.
     __metadata_request__fit: ClassVar[dict[str, bool]] = {
@@ -338,12 +340,23 @@ class Team(ClassifierMixin, BaseEstimator):
         return float(accuracy_score(check_truth(y, self.classes_), answers))
 
 
+@dataclass(eq=False, repr=False)
 class SVMTeam(Team):
-    """A team whose machine is an SVM; its parts have the names that `sklearn.svm.SVC` gives to them."""
+    """A team whose machine is an SVM; its parts have the names that `sklearn.svm.SVC` gives to them.
 
-    kernel: Any
-    class_weight: Any
-    _machine: Machine
+    Parameters are fields, so that each is written once: `dataclass` makes the constructor, which only
+    stores them.
+    """
+
+    _: KW_ONLY
+    alpha: float = 1.0
+    kernel: Any = "linear"
+    degree: float = 3
+    gamma: float | str = "scale"
+    coef0: float = 0.0
+    fit_intercept: bool = True
+    margin: str = "soft"
+    class_weight: Any = None
 
     # Whether a search may judge it by machines on all samples, which other teams use too.
     shares_machines: ClassVar[bool] = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from deferlearn.teams.team import Array, SVMTeam
 from deferlearn.teams.threshold import Threshold, ranks_among, threshold_at, threshold_from_folds
 
 
+@dataclass(eq=False, repr=False)
 class Triage(SVMTeam):
     """A team that ranks cases by what it expects of machine and human.
 
@@ -22,34 +24,11 @@ class Triage(SVMTeam):
     learned, from all samples and without each fold.
     """
 
-    def __init__(
-        self,
-        budget: float | int = 0.2,
-        *,
-        alpha: float = 1.0,
-        kernel: Any = "linear",
-        degree: float = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        fit_intercept: bool = True,
-        margin: str = "soft",
-        class_weight: Any = None,
-        cv: Any = 5,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.budget = budget
-        self.alpha = alpha
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.fit_intercept = fit_intercept
-        self.margin = margin
-        self.class_weight = class_weight
-        self.cv = cv
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    budget: float | int = 0.2
+    _: KW_ONLY
+    cv: Any = 5
+    n_jobs: int | None = None
+    random_state: Any = None
 
     def check_parameters(self) -> None:
         """Refuse parameters of the wrong type or range."""
