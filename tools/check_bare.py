@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import importlib.util
 import pkgutil
 import re
 import sys
@@ -52,8 +53,14 @@ def packages_of_extras(pyproject: Path = PYPROJECT) -> set[str]:
     core = {_name(requirement) for requirement in project["dependencies"]} | {project["name"]}
     lists = project["optional-dependencies"].values()
     extras = {_name(requirement) for some in lists for requirement in some} - core
-    installed = packages_distributions().items()
-    return {package for package, owners in installed if extras & set(map(_name, owners))}
+    found = {
+        package
+        for package, owners in packages_distributions().items()
+        if extras & set(map(_name, owners))
+    }
+    # Some packages come from a distribution of another name, as typer 0.12 comes from typer-slim.
+    same_name = {name.replace("-", "_") for name in extras}
+    return found | {name for name in same_name if importlib.util.find_spec(name) is not None}
 
 
 def _name(requirement: str) -> str:

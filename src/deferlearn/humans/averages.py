@@ -6,7 +6,6 @@ import warnings
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deferlearn._utils.checks import is_number, plain
 from deferlearn.humans.answers import Bools, Floats, Signs
@@ -80,7 +79,7 @@ def _estimate_strength(losses: Floats, given: Bools) -> float:
     return np.inf if within > 0 else 0.0
 
 
-def _warn_of_unread(unread: NDArray[np.bool_], signs: Signs, classes: tuple[Any, Any]) -> None:
+def _warn_of_unread(unread: Bools, signs: Signs, classes: tuple[Any, Any]) -> None:
     if not unread.any():
         return
     parts = []
