@@ -25,7 +25,7 @@ import numpy as np
 
 from deferlearn.bounds._view import View
 from deferlearn.bounds.hulls import HullPath
-from deferlearn.kernels.gram import WHOLE_GRAM_LIMIT, Array
+from deferlearn.kernels import WHOLE_GRAM_LIMIT, Array
 from deferlearn.objective import SVMObjective
 from deferlearn.selection.greedy import check_budget
 

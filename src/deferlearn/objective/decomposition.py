@@ -11,15 +11,15 @@ from __future__ import annotations
 import numpy as np
 
 from deferlearn._utils.compiling import compiled
-from deferlearn.kernels.gram import Array, Index, KernelGram
+from deferlearn.kernels import Array, Index, KernelGram
 from deferlearn.objective.state import State
 
 # Entries of the columns of one block (32 MB), and its size.
-BLOCK_ENTRIES, MOST_AT_ONCE, LEAST_AT_ONCE = 2**22, 512, 32
+COLUMN_ENTRIES, MOST_AT_ONCE, LEAST_AT_ONCE = 2**22, 512, 32
 # Violation of an optimality condition, relative to mu, at which a guess is good enough; blocks at most.
-GOOD_ENOUGH, MOST_BLOCKS = 1e-4, 1000
+BLOCK_ACCURACY, MOST_BLOCKS = 1e-4, 1000
 # Steps inside of one block, as a multiple of its size, and how much better it gets than the whole.
-STEPS, INSIDE = 100, 0.1
+STEPS_PER_SAMPLE, INSIDE = 100, 0.1
 
 
 def decompose(state: State, gram: KernelGram) -> tuple[Array, float]:
@@ -27,20 +27,20 @@ def decompose(state: State, gram: KernelGram) -> tuple[Array, float]:
     problem, mu = state.problem, state.mu
     y, upper, offset = problem.y, problem.upper, problem.offset
     a, gradient = np.zeros(len(y)), np.full(len(y), -mu)
-    size = int(np.clip(BLOCK_ENTRIES // len(y), LEAST_AT_ONCE, MOST_AT_ONCE))
+    size = int(np.clip(COLUMN_ENTRIES // len(y), LEAST_AT_ONCE, MOST_AT_ONCE))
     block, beta = np.empty(0, dtype=np.int64), 0.0
     for _ in range(MOST_BLOCKS):
         rise, fall = _wishes(a, gradient, y, upper, offset)
         beta = (rise.max() - fall.max()) / 2 if offset else 0.0
         worst = rise.max() + fall.max() if offset else max(rise.max(), fall.max())
-        if not worst > GOOD_ENOUGH * mu:
+        if not worst > BLOCK_ACCURACY * mu:
             break
         block = _worst(rise, fall, block[(a[block] > 0) & (a[block] < upper[block])], size)
         columns = gram.columns(block)
         before = a[block]
         after = pairwise(
             np.ascontiguousarray(columns[:, block]), y[block], upper[block], offset,
-            before.copy(), gradient[block].copy(), INSIDE * worst, STEPS * len(block),
+            before.copy(), gradient[block].copy(), INSIDE * worst, STEPS_PER_SAMPLE * len(block),
         )  # fmt: skip
         if (after == before).all():  # rounding is all that is left
             break

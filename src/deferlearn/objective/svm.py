@@ -13,10 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from deferlearn._utils.digest import digest
 from deferlearn._utils.threads import one_blas_thread
+from deferlearn.kernels import Array, Index, LinearGram, kernel_function, make_gram
 from deferlearn.kernels.doubledouble import weighted_row_sum
-from deferlearn.kernels.gram import Array, Index, LinearGram, kernel_function, make_gram
 from deferlearn.objective import solver
+from deferlearn.objective.arrays import Ends
 from deferlearn.objective.evaluation import exact_gains, leaves_nothing, optimal
+from deferlearn.objective.protocol import Objective
 from deferlearn.objective.screening import Screening, check_score
 from deferlearn.objective.solver import Counters
 from deferlearn.objective.state import Problem, State, WorkingSet, empty_state
@@ -39,7 +41,7 @@ SMALL = 10**6
 SMALLEST_MU, LARGEST_MU = 1e-100, 1e100
 
 
-class SVMObjective:
+class SVMObjective(Objective):
     r"""How much the SVM loses on the samples it keeps, and how that changes when one is deferred.
 
     For the kept samples :math:`A = V \setminus S`, with weights :math:`u_i` (one by default) and
@@ -150,6 +152,7 @@ class SVMObjective:
         )
         self.counters = Counters()
         self._screening = Screening(count_jobs(n_jobs))
+        self._working_set_: WorkingSet | None = None
         self._state = empty_state(self._problem)
         with one_blas_thread() if X.size <= SMALL else nullcontext():
             solver.solve(self._state, self.counters)
@@ -157,11 +160,10 @@ class SVMObjective:
 
     def _moved(self) -> None:
         """Drop what belonged to the last state."""
-        self._ends: OrderedDict[int, solver.Ends | State] = OrderedDict()
-        working_set = getattr(self, "_working_set_", None)
-        # One that holds every sample serves every state.
-        if working_set is None or not working_set.whole:
-            self._working_set_: WorkingSet | None = None
+        self._ends: OrderedDict[int, Ends | State] = OrderedDict()
+        # A working set that holds every sample serves every state.
+        if self._working_set_ is not None and not self._working_set_.whole:
+            self._working_set_ = None
 
     @property
     def _working_set(self) -> WorkingSet:
@@ -182,13 +184,15 @@ class SVMObjective:
         index = check_indices([k], self._state.kept)
         k = int(index[0])
         if k not in self._ends and not leaves_nothing(self._state, index)[0]:
-            end = solver.removal_ends(self._state, self._working_set, index, self.counters)
-            if optimal(self._state, self._working_set, end)[0]:
+            state, ws = self._state, self._working_set
+            alone = solver.candidates_of(state, ws, index)
+            end = solver.removal_ends(state, ws, alone, self.counters)
+            if optimal(state, ws, end)[0]:
                 self.counters.n_exact += 1
                 self._keep(k, end)
                 return max(0.0, float(end.gain[0]))
         known = self._ends.get(k)
-        if isinstance(known, solver.Ends):
+        if isinstance(known, Ends):
             return max(0.0, float(known.gain[0]))
         return max(0.0, self._state.value - self._without(k).value)
 
@@ -268,9 +272,9 @@ class SVMObjective:
         self._keep(k, state)
         return state
 
-    def _keep(self, k: int, end: solver.Ends | State) -> None:
+    def _keep(self, k: int, end: Ends | State) -> None:
         self._ends[k] = end
-        most = max(1, min(ENDS_KEPT, ENDS_BYTES // max(end.R.nbytes, 1)))
+        most = max(1, min(ENDS_KEPT, ENDS_BYTES // max(end.free.R.nbytes, 1)))
         while len(self._ends) > most:
             self._ends.popitem(last=False)
 
@@ -297,6 +301,11 @@ class SVMObjective:
     def n_samples(self) -> int:
         """Number of samples in V."""
         return len(self._problem.y)
+
+    @property
+    def problem(self) -> Problem:
+        """The data in the engine's units: kernel values divided by a power of two, and alpha likewise."""
+        return self._problem
 
     @property
     def kept(self) -> NDArray[np.bool_]:
@@ -407,7 +416,7 @@ class SVMObjective:
         fresh = self._state.copy()
         if fresh.trivial:
             return 0.0
-        fresh.refresh(anew=True)
+        fresh.refresh(afresh=True)
         return fresh.worst_violation
 
 
