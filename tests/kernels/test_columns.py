@@ -111,7 +111,7 @@ def test_picks_and_gains_do_not_depend_on_the_limit(
     monkeypatch.setattr(kernels, "WHOLE_GRAM_LIMIT", 100)
     for megabytes in (0.05, 1.0, 100.0):
         objective = SVMObjective(X, Y, alpha=0.002, cache_size=megabytes, **KERNELS[kernel])
-        assert objective._problem.gram.dear
+        assert objective._problem.gram.costly
         assert objective.value == pytest.approx(whole.value, rel=1e-9)
         result = distorted_greedy(objective, LOSS, 60)
         np.testing.assert_array_equal(result.order, expected.order)

@@ -37,7 +37,7 @@ class HullDistance:
     s : float
         No sample has more than ``weight / s`` of its class's hull.
     distance : float
-        Distance between the nearest points that were found; 0 if it cannot be told from rounding.
+        Distance between the nearest points that were found; 0 if it is no larger than rounding.
     lower : float
         No two points of the hulls are closer than this (a separating hyperplane shows it).
     weights : ndarray of shape (n_samples,)

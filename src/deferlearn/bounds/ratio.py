@@ -72,7 +72,7 @@ class SubmodularityBound:
     best : float
         The largest bound whose condition holds; 0 if there is none.
     vacuous : bool
-        Whether `best` is zero or too small to promise anything of use.
+        Whether `best` is zero or too small to guarantee anything of use.
     words : str
         What it means.
     """

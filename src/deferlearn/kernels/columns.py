@@ -75,7 +75,7 @@ class ColumnCache:
         self._clear()
 
     def evaluate(self, rows: Index, columns: Index) -> Array:
-        """The block, part by part: what the function needs besides stays small."""
+        """The block, part by part: the function's own memory stays small."""
         size = max(1, BLOCK_ENTRIES // max(len(columns), 1))
         if len(rows) <= size:
             return self._evaluate(rows, columns)

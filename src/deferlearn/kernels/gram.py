@@ -18,15 +18,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
+from deferlearn.kernels import doubledouble
 from deferlearn.kernels.columns import Array, ColumnCache, Index
 from deferlearn.kernels.definite import as_gram, check_part
-from deferlearn.kernels.doubledouble import (
-    add_weighted_rows,
-    row_products,
-    sparse_row_products,
-    weighted_row_sum,
-    weighted_sparse_row_sum,
-)
 from deferlearn.kernels.sparse import inner_products
 
 # Up to this many samples the whole Gram matrix of a non-linear kernel is kept (128 MB)...
@@ -55,7 +49,7 @@ class Gram(Protocol):
     n: int
     unit: float
     diagonal: Array
-    dear: bool  # whether an image costs much more than what moves from one state to the next
+    costly: bool  # whether an image costs much more than what moves from one state to the next
     kept_entries: int  # of each of four matrices that bounds may keep from one state to the next
 
     def keep_columns(self, index: Index) -> None:
@@ -91,7 +85,7 @@ class LinearGram:
     def __init__(self, X: Any, y: Array, offset: bool) -> None:
         self.n, self.n_features = X.shape
         self.kept_entries = KEPT_ENTRIES
-        self.dear = False
+        self.costly = False
         self.centre = np.zeros(self.n_features)
         largest = abs(X).max() if X.shape[1] and X.shape[0] else 0.0
         if offset and largest > 0 and not sp.issparse(X):
@@ -133,8 +127,8 @@ class LinearGram:
     def block_pair(self, rows: Index, columns: Index) -> tuple[Array, Array]:
         """The same, as a sum of two doubles."""
         if self.sparse:
-            return sparse_row_products(*self._entries, rows, columns)
-        return row_products(self.rows[rows], self.rows[columns])
+            return doubledouble.sparse_row_products(*self._entries, rows, columns)
+        return doubledouble.row_products(self.rows[rows], self.rows[columns])
 
     def combine(self, index: Index, coef: Array) -> Array:
         """``sum_i coef_i y_i x_i`` over index, in scaled units."""
@@ -148,8 +142,10 @@ class LinearGram:
     def combine_pair(self, index: Index, hi: Array, lo: Array) -> tuple[Array, Array]:
         """The same, carried in two doubles."""
         if self.sparse:
-            return weighted_sparse_row_sum(*self._entries, index, hi, lo, self.n_features)
-        return weighted_row_sum(self.rows[index], hi, lo)
+            return doubledouble.weighted_sparse_row_sum(
+                *self._entries, index, hi, lo, self.n_features
+            )
+        return doubledouble.weighted_row_sum(self.rows[index], hi, lo)
 
     def image(self, index: Index, coef: Array) -> Array:
         """Q[:, index] @ coef, for one vector or a matrix of them."""
@@ -193,8 +189,8 @@ class KernelGram:
         self._whole: Array | None = None
         self.kept_entries = KEPT_ENTRIES
         self._cache: ColumnCache | None = None
-        self.dear = not keeps_whole(self.n, memory)  # columns may have to be evaluated
-        if not self.dear:
+        self.costly = not keeps_whole(self.n, memory)  # columns may have to be evaluated
+        if not self.costly:
             every = np.arange(self.n)
             whole = self._signed(every, every)
             self._whole = (whole + whole.T) / 2
@@ -280,7 +276,7 @@ class KernelGram:
         out_hi, out_lo = np.zeros(self.n), np.zeros(self.n)
         for columns, part in self._parts(index, np.column_stack([hi, lo])):
             halves = np.ascontiguousarray(part.T)
-            add_weighted_rows(columns, halves[0], halves[1], out_hi, out_lo)
+            doubledouble.add_weighted_rows(columns, halves[0], halves[1], out_hi, out_lo)
         return np.asarray(out_hi + out_lo)
 
 

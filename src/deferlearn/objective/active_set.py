@@ -75,7 +75,7 @@ def _solve_free(state: State, members: Index, up: Bools) -> tuple[Array, float, 
     Q[np.diag_indices(len(members))] += RIDGE * problem.longest**2
     # Transposed it is in Fortran's order, and so the factor takes its place.
     factor, failed = scipy.linalg.lapack.dpotrf(Q.T, lower=1, overwrite_a=1)
-    # A sample whose image lies in the span of the others', as that of a copy, cannot be free besides them.
+    # A sample whose image lies in the span of the others', as that of a copy, cannot be free with them.
     if failed or factor.diagonal().min() ** 2 <= SMALLEST_PIVOT * problem.longest**2:
         return None
     right = state.mu - problem.gram.image_at(members, at_upper, a[at_upper])

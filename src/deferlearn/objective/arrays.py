@@ -142,6 +142,18 @@ class Snapshot(NamedTuple):
     numbers: Numbers
 
 
+class Responses(NamedTuple):
+    """What is kept per candidate from one state to the next, one row each; all of Q where it is at hand."""
+
+    change: Array  # of the dual variables near the margin
+    image: Array  # of the change, under Q
+    dual: Array  # of ADMM
+    rows: Array  # of Q
+    age: Index  # states since the image was computed afresh; -1: unknown
+    Q_all: Array
+    whole: bool
+
+
 class Near(NamedTuple):
     """The samples near the margin, and the matrices by which they respond (`tightening`)."""
 
@@ -152,18 +164,7 @@ class Near(NamedTuple):
     inverse_sums: Array
     shift: Array
     penalty: float
-
-
-class Responses(NamedTuple):
-    """What is kept per candidate from one state to the next, one row each; all of Q if it is at hand."""
-
-    change: Array
-    image: Array
-    dual: Array
-    rows: Array
-    age: Index
-    Q_all: Array
-    whole: bool
+    responses: Responses
 
 
 class Score(NamedTuple):

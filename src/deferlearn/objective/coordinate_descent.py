@@ -36,9 +36,9 @@ def descend(state: State, gram: LinearGram) -> tuple[Array, float, bool]:
     a, w, beta, imbalance = np.zeros(n), np.zeros(d), 0.0, 0.0
     rng = np.random.default_rng(0)
     for _ in range(MOST_PASSES):
-        price = Price(beta, penalty, mu)
+        balance = Balance(beta, penalty, mu)
         worst, imbalance = one_pass(
-            rows, problem.samples, price, a, w, imbalance, rng.permutation(n)
+            rows, problem.samples, balance, a, w, imbalance, rng.permutation(n)
         )
         owed = penalty * imbalance
         balanced = abs(owed) <= PASS_ACCURACY * mu and abs(imbalance) <= PASS_ACCURACY * a.sum()
@@ -57,7 +57,7 @@ class Rows(NamedTuple):
     starts: Any
 
 
-class Price(NamedTuple):
+class Balance(NamedTuple):
     """What an imbalance costs: the multiplier beta, and a quadratic penalty; mu as in `path`."""
 
     beta: float
@@ -67,12 +67,12 @@ class Price(NamedTuple):
 
 @compiled
 def one_pass(  # type: ignore[no-untyped-def]
-    rows: Rows, samples: Samples, price: Price, a, w, imbalance, order
+    rows: Rows, samples: Samples, balance: Balance, a, w, imbalance, order
 ):
     """One step on each variable, in this order; changes a and w. The worst violation, the imbalance."""
     entries, columns, starts = rows
     y, upper, diagonal = samples.y, samples.upper, samples.diagonal
-    beta, penalty, mu = price
+    beta, penalty, mu = balance
     sparse = len(columns) > 0
     worst = 0.0
     for i in order:

@@ -17,9 +17,9 @@ from deferlearn.objective.path import DONE
 from deferlearn.objective.removal import removal_paths
 from deferlearn.objective.tightening import tighten
 
-# Scores this close to the best, relative, may be ties for whoever asks: they are solved too.
+# Scores this close to the best, relative, may be ties for the caller: they are solved too.
 CLOSE = 1e-8
-# Exact solutions in one call; whoever asks can go on alone.
+# Exact solutions in one call; the caller can go on alone.
 MOST_SOLVED = 64
 
 
@@ -48,7 +48,7 @@ def _alone(candidates, at, count):
 
 
 @compiled
-def decide(candidates, score, accuracy, most_steps, start, near, responses, snapshot):
+def decide(candidates, score, accuracy, most_steps, start, near, snapshot):
     """Decide whose score is the largest, if that takes few paths."""
     ks, mu_new = candidates.ks, candidates.mu
     scale, cost = score.scale, score.cost
@@ -94,9 +94,7 @@ def decide(candidates, score, accuracy, most_steps, start, near, responses, snap
                 if a[ks[open_[i]]] == 0.0:  # many share one path: not for this function
                     return Decision(False, lower, higher, n_solved, n_steps, -1, end)
             if len(open_) > 0:
-                bounds = tighten(
-                    ks[open_], ks[open_], floor[open_], mu_new[open_], near, responses, snapshot
-                )
+                bounds = tighten(ks[open_], ks[open_], floor[open_], mu_new[open_], near, snapshot)
                 for i in range(len(open_)):
                     c = open_[i]
                     higher[c] = min(higher[c], bounds[i] + slack)

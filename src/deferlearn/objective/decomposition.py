@@ -2,7 +2,7 @@
 
 Of all samples those that miss their optimality condition most are solved for alone, the others
 held fixed; then the next ones. Inside of such a block the classical steps are taken: the pair of dual
-variables that promises most moves, or, without an offset, a single one (Platt 1998; Fan, Chen and Lin
+variables whose step gains most moves, or, without an offset, a single one (Platt 1998; Fan, Chen and Lin
 2005). Each block costs its columns of the Gram matrix once, whatever their number of steps.
 """
 
@@ -73,7 +73,7 @@ def _worst(rise: Array, fall: Array, stay: Index, size: int) -> Index:
 def pairwise(  # type: ignore[no-untyped-def]
     Q, y, upper, offset, a, gradient, tolerance, most_steps
 ):
-    """Take steps on pairs (single variables without offset) until none promises much; changes a."""
+    """Take steps on pairs (single variables without offset) until none gains much; changes a."""
     n = len(y)
     for _ in range(most_steps):
         first, most = -1, -np.inf
@@ -89,9 +89,9 @@ def pairwise(  # type: ignore[no-untyped-def]
                 if falls:
                     least = min(least, gain)
             elif (gain > 0.0 and a[i] < upper[i]) or (gain < 0.0 and a[i] > 0.0):
-                promise = gain * gain / max(Q[i, i], 1e-12)
-                if promise > most:
-                    first, most = i, promise
+                expected = gain * gain / max(Q[i, i], 1e-12)
+                if expected > most:
+                    first, most = i, expected
         if first < 0:
             break
         if not offset:
@@ -111,9 +111,9 @@ def pairwise(  # type: ignore[no-untyped-def]
                 gain = most + y[j] * gradient[j]
                 if gain > 0.0:
                     curve = Q[first, first] + Q[j, j] - 2.0 * y[first] * y[j] * Q[first, j]
-                    promise = gain * gain / max(curve, 1e-12)
-                    if promise > best:
-                        second, best = j, promise
+                    expected = gain * gain / max(curve, 1e-12)
+                    if expected > best:
+                        second, best = j, expected
         if second < 0:
             break
         curve = Q[first, first] + Q[second, second] - 2.0 * y[first] * y[second] * Q[first, second]

@@ -2,7 +2,7 @@
 
 With an offset the matrix of the members M is ``[[0, y_M'], [y_M, Q_MM]]``, without one ``Q_MM``; R is its
 inverse, ``members[:p]`` are the samples in the order of its rows. An explicit inverse costs ``p^2`` per
-change and per solution. It is less accurate than a factorisation, so whoever uses it checks the
+change and per solution. It is less accurate than a factorisation, so its user checks the
 result (`path.follow` does, at every step) and calls `rebuild` where that is not good enough.
 """
 

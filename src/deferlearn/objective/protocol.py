@@ -92,7 +92,7 @@ class Objective(ABC):
 
     @property
     def nbytes(self) -> int:
-        """Bytes that a copy takes besides what all copies share; 0 if that is not known."""
+        """Bytes that a copy takes on top of what all copies share; 0 if that is not known."""
         return 0
 
     @property

@@ -14,8 +14,8 @@ from deferlearn._utils.threads import side_by_side
 from deferlearn.kernels import Array, Index
 from deferlearn.objective.arrays import Near, Responses
 from deferlearn.objective.cholesky import inverse_of_factor
-from deferlearn.objective.state import Problem, State, WorkingSet
-from deferlearn.objective.tightening import FEW, Asked, carry, respond
+from deferlearn.objective.state import State, WorkingSet
+from deferlearn.objective.tightening import FEW, carry, respond
 
 # ADMM's penalty, relative to the mean diagonal of Q.
 PENALTY = 0.1
@@ -32,30 +32,17 @@ class Response:
     """
 
     def __init__(self, state: State, ws: WorkingSet, near: Index) -> None:
-        problem = state.problem
-        # All of Q where it is at hand.
-        Q = ws.arrays.Q
-        self.whole, self.Q_all = ws.whole, Q if ws.whole else np.empty((0, 0))
-        local = ws.position[near]
-        self.near = _near(np.ascontiguousarray(Q[np.ix_(local, local)]), near, problem)
-        # For each candidate its response, the response's image, ADMM's dual and its rows of Q; kept for
-        # the next state, for as many candidates as the memory allows.
-        n = len(problem.y)
-        self.most = n if self.whole else min(n, problem.gram.kept_entries // len(near))
+        gram, n = state.problem.gram, len(state.problem.y)
+        self.whole = ws.whole
+        # Responses are kept for the next state, for as many candidates as the memory allows.
+        self.most = n if self.whole else min(n, gram.kept_entries // len(near))
         self.slot = np.arange(n) if self.whole else np.full(n, -1)
         self._used = 0
+        if not self.whole:
+            gram.keep_columns(near)
+        self.near = _near(state, ws, near, self.most if self.whole else self.most + CHUNK)
         # Free samples for which there was no room.
         self._left_out = int(np.count_nonzero(self.near.position[state.members] < 0))
-        if not self.whole:
-            problem.gram.keep_columns(near)
-        self._allot(self.most if self.whole else self.most + CHUNK)
-
-    def _allot(self, count: int) -> None:
-        # Memory that is never written to costs nothing.
-        shape = (count, len(self.near.ks))
-        self.change, self.image, self.dual = np.empty(shape), np.empty(shape), np.empty(shape)
-        self.rows = np.empty(shape)
-        self.age = np.full(count, -1)  # states since the image was computed afresh; -1: unknown
 
     def _reserve(self, ks: Index) -> Index:
         """The places of ks, new ones where there is room; -1 where there is none."""
@@ -71,29 +58,31 @@ class Response:
 
     def take_over(self, old: Response, state: State) -> None:
         """Begin with the responses of another near set, as far as it was the same."""
+        theirs, mine = old.near.responses, self.near.responses
         known = np.flatnonzero(state.kept & (old.slot >= 0))
-        known = known[old.age[old.slot[known]] >= 0]
+        known = known[theirs.age[old.slot[known]] >= 0]
         known = known[self._reserve(known) >= 0]
-        near, there = self.near.ks, old.near.position[self.near.ks]
+        there = old.near.position[self.near.ks]
         here = np.flatnonzero(there >= 0)
         there = there[here]
         # One matrix after the other, so that there is never more than a set of them.
-        del old.image, old.rows
+        change, dual = theirs.change, theirs.dual
+        del old.near, theirs
         for ks in chunks(known):
-            change = np.zeros((len(ks), len(near)))
-            change[:, here] = old.change[old.slot[ks]][:, there]
-            self.change[self.slot[ks]] = change
-        del old.change
+            new = np.zeros((len(ks), len(self.near.ks)))
+            new[:, here] = change[old.slot[ks]][:, there]
+            mine.change[self.slot[ks]] = new
+        del change
         for ks in chunks(known):
-            dual = np.tile(-state.G[near] / self.near.penalty, (len(ks), 1))
-            dual[:, here] = old.dual[old.slot[ks]][:, there]
-            self.dual[self.slot[ks]] = dual
-        del old.dual
+            new = np.tile(-state.G[self.near.ks] / self.near.penalty, (len(ks), 1))
+            new[:, here] = dual[old.slot[ks]][:, there]
+            mine.dual[self.slot[ks]] = new
+        del dual
         for ks in chunks(known):
             slot = self.slot[ks]
-            self.image[slot] = self.change[slot] @ self.near.Q
-            self.rows[slot] = self._rows(state, ks)
-        self.age[self.slot[known]] = 0
+            mine.image[slot] = mine.change[slot] @ self.near.Q
+            mine.rows[slot] = self._rows(state, ks)
+        mine.age[self.slot[known]] = 0
 
     def bounds(self, state: State, ks: Index, floor: Array, n_jobs: int = 1) -> Array:
         """Upper bounds of the gains of ks, tightened until they are below their floor."""
@@ -103,17 +92,17 @@ class Response:
         out[at] = self._tighten(state, ks[at], slot[at], floor[at], n_jobs)
         for part in chunks(np.flatnonzero(slot < 0)):  # no room: they are forgotten at once
             scratch = self.most + np.arange(len(part))
-            self.age[scratch] = -1
+            self.near.responses.age[scratch] = -1
             out[part] = self._tighten(state, ks[part], scratch, floor[part], n_jobs)
         return out
 
     def _tighten(self, state: State, ks: Index, slot: Index, floor: Array, n_jobs: int) -> Array:
         """Whatever n_jobs is, the same parts are worked on in the same way: so are the bounds the same."""
         mu = state.mu_without(ks)
-        shared = self.near, self.responses, state.snapshot
+        responses, shared = self.near.responses, (self.near, state.snapshot)
         if not self.whole:
-            for part in chunks(np.flatnonzero(self.age[slot] < 0)):
-                self.rows[slot[part]] = self._rows(state, ks[part])
+            for part in chunks(np.flatnonzero(responses.age[slot] < 0)):
+                responses.rows[slot[part]] = self._rows(state, ks[part])
 
         def first(part: Index) -> Array:
             return carry(ks[part], slot[part], mu[part], *shared)
@@ -128,8 +117,7 @@ class Response:
         few = FEW if len(parts) == 1 and len(ks) > FEW else 0
 
         def then(part: Index) -> Array:
-            asked = Asked(ks[part], slot[part], floor[part], mu[part], out[part])
-            return respond(asked, few, *shared)
+            return respond(ks[part], slot[part], floor[part], mu[part], out[part], few, *shared)
 
         for part, bounds in zip(parts, side_by_side(then, parts, n_jobs), strict=True):
             out[part] = bounds
@@ -137,19 +125,14 @@ class Response:
 
     def _rows(self, state: State, ks: Index) -> Array:
         if self.whole:
-            return self.Q_all[np.ix_(ks, self.near.ks)]
+            return self.near.responses.Q_all[np.ix_(ks, self.near.ks)]
         return state.problem.gram.block(ks, self.near.ks)
 
-    @property
-    def responses(self) -> Responses:
-        """What compiled code is given of the kept responses."""
-        return Responses(
-            self.change, self.image, self.dual, self.rows, self.age, self.Q_all, self.whole
-        )
 
-
-def _near(Q: Array, near: Index, problem: Problem) -> Near:
-    """The matrices by which the samples near the margin respond."""
+def _near(state: State, ws: WorkingSet, near: Index, count: int) -> Near:
+    """The matrices by which the samples near the margin respond, and room for ``count`` responses."""
+    problem, local = state.problem, ws.position[near]
+    Q = np.ascontiguousarray(ws.arrays.Q[np.ix_(local, local)])
     position = np.full(len(problem.y), -1)
     position[near] = np.arange(len(near))
     penalty = PENALTY * max(float(np.mean(np.diag(Q))), 1e-12)
@@ -162,7 +145,11 @@ def _near(Q: Array, near: Index, problem: Problem) -> Near:
         scale = float(problem.y[near] @ shift)
         inverse -= np.outer(shift, shift) / scale
         shift /= scale
-    return Near(near, position, Q, inverse, inverse.sum(axis=0), shift, penalty)
+    # Memory that is never written to costs nothing.
+    change, image, dual, rows = (np.empty((count, len(near))) for _ in range(4))
+    Q_all = ws.arrays.Q if ws.whole else np.empty((0, 0))
+    responses = Responses(change, image, dual, rows, np.full(count, -1), Q_all, ws.whole)
+    return Near(near, position, Q, inverse, inverse.sum(axis=0), shift, penalty, responses)
 
 
 def _inverse(matrix: Array) -> Array:

@@ -26,10 +26,10 @@ from deferlearn.objective.solver import GAP, Counters, candidates_of, most_steps
 from deferlearn.objective.state import State, WorkingSet
 from deferlearn.objective.validation import as_reals
 
-# Bound samples near the margin that may respond besides the free ones: this many times their number.
+# Bound samples near the margin that may respond together with the free ones: this many times their number.
 # More of them make bounds tighter and costlier: worth it only where no exact gain follows.
 NEAR, NEAR_ALONE, LEAST_NEAR = 1.0, 1.5, 16
-# So many respond at most: their matrix is inverted, and each candidate has a row of their size.
+# The most samples that respond: their matrix is inverted, and each candidate has a row of their size.
 MOST_NEAR = 1536
 
 
@@ -121,7 +121,7 @@ class Screening:
             return None
         decision = decide(
             candidates_of(state, ws, ks), score, GAP * state.unit, most_steps(ws),
-            start_of(state, ws), response.near, response.responses, state.snapshot,
+            start_of(state, ws), response.near, state.snapshot,
         )  # fmt: skip
         counters.n_paths += decision.n_paths
         counters.n_steps += decision.n_steps

@@ -194,7 +194,7 @@ def _free_to_bounds(state: State) -> None:
 
 
 def is_settled(state: State) -> bool:
-    """Whether the state, whose gradient must be fresh, is optimal as far as we promise."""
+    """Whether the state, whose gradient must be fresh, is optimal to the accuracy that is guaranteed."""
     return (
         abs(state.imbalance()) <= 1e-12 * max(1.0, state.total)
         and state.worst_violation <= RESIDUAL

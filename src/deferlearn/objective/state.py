@@ -28,7 +28,7 @@ from deferlearn.objective.scaling import mu_from_alpha
 # Up to this size every sample is in the working set, and nothing needs to be checked outside of it.
 WHOLE_SET_LIMIT = 768
 _EPS = float(np.finfo(np.float64).eps)
-# Where an image is dear: it is moved while that takes this many times fewer columns than a fresh one,
+# Where an image is costly, it is moved while that takes this many times fewer columns than a fresh one,
 MOVED_SHARE = 2
 # counting these roundings for an entry of Q, evaluated in another way than before,
 ENTRY_ROUNDINGS = 64
@@ -74,8 +74,8 @@ class Problem:
 class Image:
     """``Qa`` of the dual variables that a state had, with what rounding may have added since.
 
-    Each entry is off by no more than ``error`` times the length of its sample's image, besides what a
-    sum that is made afresh is off by.
+    Each entry is off by no more than ``error`` times the length of its sample's image, on top of
+    what a sum that is made afresh is off by.
     """
 
     Qa: Array
@@ -136,7 +136,7 @@ class State:
         return sum(array.nbytes for array in (*self.point, self.kept, *self.free, *image))
 
     def changed(self) -> None:
-        """Forget what was derived; whoever changes a state says so by this."""
+        """Forget what was derived; to be called after every change."""
         self._derived.clear()
 
     def once(self, name: str, compute: Callable[[], Any]) -> Any:
@@ -267,7 +267,7 @@ class State:
         """
         self.clip()
         self.changed()
-        if self.precise or not self.problem.gram.dear:
+        if self.precise or not self.problem.gram.costly:
             self.image = None
             Qa = self._fresh_image()
         else:

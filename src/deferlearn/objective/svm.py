@@ -55,6 +55,12 @@ class SVMObjective(Objective):
     the hinge losses are constraints. The paper's set function is :math:`g(S) = F(V) - F(V \setminus S)`
     and the marginal gain of deferring k is :math:`F(A) - F(A \setminus k) \ge 0`.
 
+    Scaling: ``mu = 2 * alpha * m`` is the weight of ``|w|^2 / 2`` against the sum of the hinge losses, so
+    scikit-learn's C is ``1 / mu`` and changes with every removal. Dual variables lie between 0 and the
+    weight of their sample, and ``w = sum_i dual_i y_i phi_i / mu``. Arrays such as `kept` and `dual`
+    have one entry per row of X, removed samples included; gains and bounds have one entry for each sample
+    that was asked for.
+
     Nothing is refitted: the exact solution is followed along a piecewise linear path while a sample
     leaves. Every state that is reached has been verified (`optimality_residual`). One objective is for
     one thread; a `copy` for each is cheap, since the data are shared.
@@ -77,15 +83,15 @@ class SVMObjective(Objective):
     margin : {"soft", "hard"}, default="soft"
         "hard" is for the linear kernel and separable classes.
     weights : array-like of shape (n_samples,), default=None
-        Positive price of an error on each sample.
+        Positive weight of the error on each sample.
     cache_size : float, default=512
         Megabytes for kernels other than the linear one. The whole Gram matrix is kept where it and what
         it takes to make it fit (up to 4096 samples), beyond that columns of it, and what bounds carry
-        from one state to the next; besides there are X and about 200 MB, more where thousands of samples
-        are on the margin. It changes the time, not the results.
+        from one state to the next; X and about 200 MB come on top of that, more where thousands of
+        samples are on the margin. It changes the time, not the results.
     n_jobs : int or None, default=None
-        Threads for the bounds and gains of many candidates, -1 for as many as there are processors. The
-        results are the same, bit by bit.
+        Number of threads for the bounds and gains of many candidates, -1 for as many as there are
+        processors. The results are the same, bit by bit.
 
     Attributes
     ----------
@@ -281,7 +287,7 @@ class SVMObjective(Objective):
     def copy(self) -> SVMObjective:
         """An independent objective in the same state; the data are shared.
 
-        It holds what the state consists of, `nbytes`, not what the original has worked out besides.
+        It holds what the state consists of, `nbytes`, and nothing else that the original has worked out.
         """
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
@@ -292,7 +298,7 @@ class SVMObjective(Objective):
 
     @property
     def nbytes(self) -> int:
-        """Bytes that a copy takes besides what all copies share."""
+        """Bytes that a copy takes on top of what all copies share."""
         return self._state.nbytes
 
     # -- the machine --------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from deferlearn._utils.compiling import compiled, internal, summing
-from deferlearn.kernels import Array, Index
+from deferlearn.kernels import Array
 from deferlearn.objective.state import SUM_ROUNDING
 
 # Over-relaxed ADMM (Boyd et al. 2011, section 3.4.3): steps before each look at the bounds, and relaxation.
@@ -31,16 +31,7 @@ class Margin(NamedTuple):
     image: Array  # (Qa)_i
     upper: Array  # zero if the sample is not kept
     root: Array
-
-
-class Asked(NamedTuple):
-    """Candidates, the rows of their responses, and the bounds that are known."""
-
-    ks: Index
-    slot: Index
-    floor: Array  # a bound below this is good enough
-    mu: Array
-    known: Array
+    offset: bool
 
 
 class Leaving(NamedTuple):
@@ -53,14 +44,6 @@ class Leaving(NamedTuple):
     mu: float
 
 
-class Target(NamedTuple):
-    r"""What a point of A \ k must meet: its own place is zero, and ``y.a`` balances."""
-
-    own: int  # the candidate's place near the margin, or -1
-    balance: float
-    offset: bool
-
-
 class Direction(NamedTuple):
     """How the free samples near the margin take over one unit of ``y.a``, and the image of that."""
 
@@ -69,18 +52,19 @@ class Direction(NamedTuple):
 
 
 @internal
-def tighten(ks, slot, floor, mu, near, responses, snapshot):
+def tighten(ks, slot, floor, mu, near, snapshot):
     """Upper bounds of the gains of ks, tightened until they are below their floor or few are not.
 
     ``slot`` says in which row each candidate's response is kept.
     """
-    out = carry(ks, slot, mu, near, responses, snapshot)
+    out = carry(ks, slot, mu, near, snapshot)
     active = np.flatnonzero(out >= floor)
     if len(active) == 0 or len(active) <= FEW < len(ks):
         return out
     few = FEW if len(ks) > FEW else 0
-    asked = Asked(ks[active], slot[active], floor[active], mu[active], out[active])
-    out[active] = respond(asked, few, near, responses, snapshot)
+    out[active] = respond(
+        ks[active], slot[active], floor[active], mu[active], out[active], few, near, snapshot
+    )
     return out
 
 
@@ -98,7 +82,7 @@ def _near_margin(near, snapshot):
         y[i], a[i], root[i] = labels[k], a_all[k], roots[k]
         images[i] = G[k] - labels[k] * beta + mu_now
         upper[i] = uppers[k] if kept[k] else 0.0
-    return Margin(y, a, images, upper, root)
+    return Margin(y, a, images, upper, root, samples.offset)
 
 
 @internal
@@ -110,15 +94,15 @@ def _leaving(k, mu, near, snapshot):
 
 
 @compiled
-def carry(ks, slot, mu, near, responses, snapshot):
+def carry(ks, slot, mu, near, snapshot):
     """Upper bounds of the gains of ks by the responses that they had in the last state."""
+    responses = near.responses
     change, image, duals = responses.change, responses.image, responses.dual
     rows, age = responses.rows, responses.age
-    labels, offset = snapshot.samples.y, snapshot.samples.offset
     G, value = snapshot.point.G, snapshot.numbers.value
     margin = _near_margin(near.ks, snapshot)
     n, e = len(ks), len(near.ks)
-    direction = _direction(near, margin.y, snapshot.free, offset)
+    direction = _direction(near, margin, snapshot.free)
     out = np.empty(n)
     for c in range(n):
         s, k = slot[c], ks[c]
@@ -130,8 +114,8 @@ def carry(ks, slot, mu, near, responses, snapshot):
                     rows[s, i] = responses.Q_all[k, near.ks[i]]
             age[s] = 0
         leaving = _leaving(k, mu[c], near, snapshot)
-        target = Target(near.position[k], labels[k] * leaving.outer, offset)
-        good = _carry_over(change[s], image[s], near.Q, margin, target, direction)
+        owed = snapshot.samples.y[k] * leaving.outer
+        good = _carry_over(change[s], image[s], near.Q, margin, near.position[k], owed, direction)
         age[s] += 1
         out[c] = value
         if good:
@@ -143,17 +127,16 @@ def carry(ks, slot, mu, near, responses, snapshot):
 
 
 @compiled
-def respond(asked, few, near, responses, snapshot):
+def respond(ks, slot, floor, mu, known, few, near, snapshot):
     """The bounds that are known, tightened by ADMM until they are below their floor or few are not."""
-    ks, slot, floor, mu = asked.ks, asked.slot, asked.floor, asked.mu
     position, Q, inverse, penalty = near.position, near.Q, near.inverse, near.penalty
-    inverse_sums, shift = near.inverse_sums, near.shift
+    inverse_sums, shift, responses = near.inverse_sums, near.shift, near.responses
     change, image, duals = responses.change, responses.image, responses.dual
-    labels, offset = snapshot.samples.y, snapshot.samples.offset
+    labels = snapshot.samples.y
     margin = _near_margin(near.ks, snapshot)
     y, a, upper = margin.y, margin.a, margin.upper
     e = len(near.ks)
-    out = asked.known.copy()
+    out = known.copy()
     left = len(ks)
     active = np.arange(left)
 
@@ -203,8 +186,7 @@ def respond(asked, few, near, responses, snapshot):
         for r in range(left):
             k = ks[active[r]]
             outer = _leaving(k, mu[active[r]], near, snapshot).outer
-            goal = Target(position[k], owed + labels[k] * outer, offset)
-            if not _feasible(z[r], margin, goal, target[r]):
+            if not _feasible(z[r], margin, position[k], owed + labels[k] * outer, target[r]):
                 for i in range(e):
                     target[r, i] = np.nan
         np.dot(target[:left], Q, x[:left])
@@ -237,11 +219,11 @@ def respond(asked, few, near, responses, snapshot):
 
 
 @internal
-def _direction(near, y, free, offset):
-    Q, members, R = near.Q, free.members, free.R
+def _direction(near, margin, free):
+    Q, y, members, R = near.Q, margin.y, free.members, free.R
     e = len(y)
     direction, image = np.zeros(e), np.zeros(e)
-    if not offset or len(members) == 0:
+    if not margin.offset or len(members) == 0:
         return Direction(direction, image)
     size = 0.0
     for j in range(len(members)):
@@ -261,10 +243,9 @@ def _direction(near, y, free, offset):
 
 
 @summing
-def _carry_over(change, image, Q, margin, target, direction):
+def _carry_over(change, image, Q, margin, own, owed, direction):
     """Make the response of an earlier state feasible in this one; False if that did not work."""
     y, a, upper = margin.y, margin.a, margin.upper
-    own, owed, offset = target.own, target.balance, target.offset
     e = len(a)
     moved = np.empty(e)
     for attempt in range(2):
@@ -284,7 +265,7 @@ def _carry_over(change, image, Q, margin, target, direction):
             if abs(moved[i]) > 4e-16 * (a[i] + abs(change[i])):
                 for j in range(e):
                     image[j] += moved[i] * Q[i, j]
-        if not offset or abs(excess) <= 1e-14 * size:
+        if not margin.offset or abs(excess) <= 1e-14 * size:
             return True
         if attempt == 0:
             for i in range(e):
@@ -311,18 +292,18 @@ def _carry_over(change, image, Q, margin, target, direction):
 
 
 @summing
-def _feasible(z, margin, target, change):
+def _feasible(z, margin, own, goal, change):
     r"""From a point in the box to a change of the dual variables that is feasible for A \ k.
 
     With an offset the point is shifted along y, clipped to its box, until ``y.a`` meets its goal;
     their sum is piecewise linear and monotone in the shift: Newton steps, kept inside a bracket. Says
     whether it got there.
     """
-    y, a, upper, own, goal = margin.y, margin.a, margin.upper, target.own, target.balance
+    y, a, upper = margin.y, margin.a, margin.upper
     e = len(z)
     shift = 0.0
-    good = not target.offset
-    if target.offset:
+    good = not margin.offset
+    if margin.offset:
         size = 0.0
         for i in range(e):
             size += abs(z[i])

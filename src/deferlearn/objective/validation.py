@@ -197,7 +197,7 @@ def count_jobs(n_jobs: Any) -> int:
         )
     if n_jobs is None:
         return 1
-    # Threads are of this machine, whatever cluster joblib may be told to use.
+    # Threads are of this machine, whatever cluster joblib may use.
     return int(n_jobs) if n_jobs > 0 else max(1, cpu_count() + 1 + int(n_jobs))
 
 

@@ -199,9 +199,9 @@ class States:
             )
 
     def after(self, state: State, picked: int, k: int) -> tuple[State, int]:
-        """The state in which k is deferred besides ``picked``, the name of the set of ``state``.
+        """The state in which k is deferred on top of ``picked``, the name of the set of ``state``.
 
-        With the name of its set. A state that is not kept moves on, and is of no use any more.
+        Returns it with the name of its set. A state that is not kept moves on, and is of no use any more.
         """
         chosen = picked ^ self._names[k]
         self._visited.add(chosen)
