@@ -76,7 +76,7 @@ def test_bounds_meet_where_the_multiplier_is_zero(seeds: range) -> None:
     the free lower bound is u_k alpha |w|^2: they are u_k^2 alpha |w|^2 / (m - u_k) apart, of second
     order. Any engine can do that much; `gain_bounds` may do better, never worse.
     """
-    check_seeds(seeds, idle_faults, checked_share=0.5)
+    check_seeds(seeds, idle_faults, checked_share=0.3)
 
 
 def idle_faults(p: Problem, _: np.random.Generator) -> list[str] | None:
