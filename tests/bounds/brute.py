@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from deferlearn.objective import SVMObjective
+from deferlearn.objective import Objective, SVMObjective
 
 KINDS = ("linear", "rbf", "no offset", "rbf no offset", "hard", "hard no offset")
 
@@ -95,8 +95,10 @@ class Sets:
         return float(self.g[mask] - self.c[mask])
 
 
-class Table:
+class Table(Objective):
     """An objective that looks up F, and knows gains beforehand only up to a factor."""
+
+    kept: Any = None  # each has its own
 
     def __init__(self, values: np.ndarray, size: int, doubt: float = 1.0, seed: int = 0) -> None:
         self._values, self._doubt = values, doubt

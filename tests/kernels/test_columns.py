@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 from sklearn.svm import SVC
 
-import deferlearn.kernels.gram as kernels
+import deferlearn.kernels.columns as columns_module
+import deferlearn.kernels.gram as gram_module
 from deferlearn.datasets import make_shifted
 from deferlearn.humans import UniformHuman
 from deferlearn.kernels.columns import ColumnCache
@@ -48,8 +49,8 @@ def symmetric(n: int, seed: int) -> np.ndarray:
 )
 def test_whatever_was_asked_before_blocks_are_those_of_the_matrix(n, columns, seed, block):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(columns, "LEAST_COLUMNS", 1)
-        patch.setattr(columns, "BLOCK_ENTRIES", block)
+        patch.setattr(columns_module, "LEAST_COLUMNS", 1)
+        patch.setattr(columns_module, "BLOCK_ENTRIES", block)
         matrix, rng = symmetric(n, seed), np.random.default_rng(seed)
         cache = ColumnCache(n, lambda r, c: matrix[np.ix_(r, c)], 8 * n * columns)
         for _ in range(12):
@@ -98,7 +99,7 @@ def test_threads_share_a_cache():
 
 @pytest.fixture
 def short_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernels, "WHOLE_GRAM_LIMIT", 100)
+    monkeypatch.setattr(gram_module, "WHOLE_GRAM_LIMIT", 100)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -108,10 +109,10 @@ def test_picks_and_gains_do_not_depend_on_the_limit(
     whole = SVMObjective(X, Y, alpha=0.002, **KERNELS[kernel])
     expected = distorted_greedy(whole, LOSS, 60)
     at_random = stochastic_distorted_greedy(whole, LOSS, 30, random_state=0)
-    monkeypatch.setattr(kernels, "WHOLE_GRAM_LIMIT", 100)
+    monkeypatch.setattr(gram_module, "WHOLE_GRAM_LIMIT", 100)
     for megabytes in (0.05, 1.0, 100.0):
         objective = SVMObjective(X, Y, alpha=0.002, cache_size=megabytes, **KERNELS[kernel])
-        assert objective._problem.gram.dear
+        assert objective._problem.gram.costly
         assert objective.value == pytest.approx(whole.value, rel=1e-9)
         result = distorted_greedy(objective, LOSS, 60)
         np.testing.assert_array_equal(result.order, expected.order)

@@ -76,14 +76,14 @@ def test_bounds_meet_where_the_multiplier_is_zero(seeds: range) -> None:
     the free lower bound is u_k alpha |w|^2: they are u_k^2 alpha |w|^2 / (m - u_k) apart, of second
     order. Any engine can do that much; `gain_bounds` may do better, never worse.
     """
-    check_seeds(seeds, idle_faults)
+    check_seeds(seeds, idle_faults, checked_share=0.3)
 
 
-def idle_faults(p: Problem, _: np.random.Generator) -> list[str]:
+def idle_faults(p: Problem, _: np.random.Generator) -> list[str] | None:
     objective = p.objective()
     idle = np.flatnonzero(np.asarray(objective.dual) == 0)
     if not len(idle) or p.n == 1:
-        return []
+        return None
     u, norm = weights_of(p), alpha_times_squared_norm(p, objective)
     lower, upper = (np.asarray(bound) for bound in objective.gain_bounds(idle))
     apart = upper - lower - u[idle] ** 2 * norm / (u.sum() - u[idle])

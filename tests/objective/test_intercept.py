@@ -24,10 +24,10 @@ def best_offsets(scores: np.ndarray, y: np.ndarray, u: np.ndarray) -> tuple[floa
     return float(kinks[order[first]]), float(kinks[order[last]])
 
 
-def intercept_faults(p: Problem, rng: np.random.Generator) -> list[str]:
+def intercept_faults(p: Problem, rng: np.random.Generator) -> list[str] | None:
     """At the start and along removals, where alpha and scale leave w well determined."""
     if p.hard or not p.params["fit_intercept"] or "(corner)" in p.name or "(wide)" in p.name:
-        return []
+        return None
     objective, faults = p.objective(), []
     weights = np.ones(p.n) if p.params["weights"] is None else p.params["weights"]
     for step, k in enumerate(rng.permutation(p.n)):
@@ -55,4 +55,4 @@ def test_best_offsets_by_hand() -> None:
 
 @pytest.mark.parametrize("seeds", chunks(100_000, 2_800 if FULL else 560, 70), ids=str)
 def test_intercept_is_the_middle_of_its_interval(seeds: range) -> None:
-    check_seeds(seeds, intercept_faults)
+    check_seeds(seeds, intercept_faults, checked_share=0.08)

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info, threadpool_limits
 
 import deferlearn.objective.evaluation as evaluation
 import deferlearn.objective.response as response
-from deferlearn._utils.threads import one_blas_thread, side_by_side
 from deferlearn.datasets import make_shifted
 from deferlearn.humans import UniformHuman
 from deferlearn.objective import SVMObjective
@@ -60,50 +55,10 @@ def test_selections(algorithm: Any) -> None:
     assert [i.n_exact for i in one.iterations] == [i.n_exact for i in four.iterations]
 
 
-def test_parts_come_back_in_their_order_and_errors_come_through() -> None:
-    assert side_by_side(lambda i: i * i, range(100), 3) == [i * i for i in range(100)]
-    with pytest.raises(ZeroDivisionError):
-        side_by_side(lambda i: 1 // i, range(3), 2)
-
-
 @pytest.mark.parametrize("n_jobs", [0, 1.5, "2", True])
 def test_what_is_no_number_of_threads(n_jobs: Any) -> None:
     with pytest.raises(ValueError, match="n_jobs="):
         SVMObjective(X[:5], Y[:5], n_jobs=n_jobs)
-
-
-def test_after_an_error_nobody_works_any_more() -> None:
-    """An interrupt comes to the caller when all parts are at rest: they write into what is kept."""
-    working, done = threading.Event(), []
-
-    def work(part: int) -> None:
-        if part == 0:
-            working.wait(10)
-            raise KeyboardInterrupt
-        working.set()
-        time.sleep(0.2)
-        done.append(part)
-
-    with pytest.raises(KeyboardInterrupt):
-        side_by_side(work, range(2), 2)
-    assert done == [1]
-
-
-def blas_threads() -> list[int]:
-    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
-
-
-def test_threads_may_limit_blas_at_the_same_time() -> None:
-    """In whatever order they leave, the limit holds while one is inside, and is gone after the last."""
-    with threadpool_limits(2, user_api="blas"):
-        before = blas_threads()
-        first, second = ExitStack(), ExitStack()
-        first.enter_context(one_blas_thread())
-        second.enter_context(one_blas_thread())
-        first.close()
-        assert set(blas_threads()) == {1}
-        second.close()
-        assert blas_threads() == before
 
 
 def test_threads_are_of_this_machine() -> None:

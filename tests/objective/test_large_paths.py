@@ -38,7 +38,7 @@ def tiny_limits(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(kernels, "WHOLE_GRAM_LIMIT", 20)
     monkeypatch.setattr(svm, "check_cache_size", lambda size: 4096)
     monkeypatch.setattr(columns, "LEAST_COLUMNS", 3)
-    monkeypatch.setattr(decomposition, "BLOCK_ENTRIES", 200)
+    monkeypatch.setattr(decomposition, "COLUMN_ENTRIES", 200)
     monkeypatch.setattr(decomposition, "LEAST_AT_ONCE", 4)
     monkeypatch.setattr(response, "CHUNK", 3)
 

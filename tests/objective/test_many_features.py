@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import deferlearn.objective.active_set as active_set
 import deferlearn.objective.coordinate_descent as coordinate_descent
 import deferlearn.objective.solver as solver
 from deferlearn.humans import UniformHuman
-from deferlearn.kernels.sparse import inner_products
 from deferlearn.objective import SVMObjective
 from deferlearn.objective.coordinate_descent import descend
 from deferlearn.objective.start import guess_start
@@ -80,7 +79,7 @@ def test_the_guess_is_the_solution_but_for_rounding() -> None:
 def test_coordinate_descent_meets_the_optimality_conditions(
     n, more, density, share, alpha, offset, sparse, seed
 ):
-    """An empty row, equal rows, rare classes and unequal weights included; conditions written out anew.
+    """An empty row, equal rows, rare classes and unequal weights included; conditions written out again.
 
     Not equal rows of both classes, which take thousands of passes.
     """
@@ -99,9 +98,8 @@ def test_coordinate_descent_meets_the_optimality_conditions(
     )
     state = empty_state(objective._problem)
     a, b, close = descend(state, objective._problem.gram)
-    if not close:
-        assert alpha == 1e-3  # it may take more passes than are allowed
-        return
+    assert close or alpha == 1e-3  # which may take more passes than are allowed
+    assume(close)  # hypothesis fails if that leaves too few
     assert (a >= 0.0).all()
     assert (a <= weights).all()
     mu = 2.0 * alpha * weights.sum()
@@ -113,25 +111,11 @@ def test_coordinate_descent_meets_the_optimality_conditions(
         assert abs(y @ a) <= 1e-3 * weights.sum()
 
 
-@settings(deadline=None, max_examples=60)
-@given(
-    n=st.integers(1, 12), d=st.integers(1, 9), density=st.floats(0.0, 1.0), seed=st.integers(0, 999)
-)
-def test_products_of_sparse_rows(n: int, d: int, density: float, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    dense = rng.normal(size=(n, d)) * (rng.random((n, d)) < density)
-    left, right = (rng.integers(0, n, size) for size in rng.integers(0, 2 * n, 2))
-    products = inner_products(sp.csr_array(dense), left, right)
-    np.testing.assert_allclose(products, dense[left] @ dense[right].T, atol=1e-13)
-    # The engine takes Q for symmetric, to the last digit.
-    np.testing.assert_array_equal(inner_products(sp.csr_array(dense), right, left), products.T)
-
-
 @pytest.mark.parametrize("passes", [3, 2000])
 def test_steps_that_go_astray_are_no_guess(passes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without Newton steps the path takes over, to the same value; from nothing if the guess is bad."""
     expected = SVMObjective(X, Y, alpha=0.001)
-    monkeypatch.setattr(active_set, "MOST_STEPS", 0)
+    monkeypatch.setattr(active_set, "MOST_NEWTON_STEPS", 0)
     monkeypatch.setattr(coordinate_descent, "MOST_PASSES", passes)
     astray = SVMObjective(X, Y, alpha=0.001)
     assert astray.value == pytest.approx(expected.value, rel=1e-9)

@@ -13,7 +13,7 @@ import pytest
 import deferlearn.selection.states as states_module
 from deferlearn.datasets import make_linear, make_shifted
 from deferlearn.humans import UniformHuman
-from deferlearn.objective import SVMObjective
+from deferlearn.objective import Objective, SVMObjective
 from deferlearn.selection import (
     Iteration,
     SelectionInterrupted,
@@ -361,9 +361,9 @@ def test_bad_sweep(case: Any, change: dict[str, float]) -> None:
 
 
 class Reticent(SVMObjective):
-    """Says of a gain beforehand only that it is one; has nothing but the methods that a selection needs."""
+    """Says of a gain beforehand only that it is one; has nothing but what every objective has."""
 
-    score_bounds = None
+    score_bounds = Objective.score_bounds
 
     def gain_bounds(self, ks: Any) -> tuple[np.ndarray, np.ndarray]:
         return np.full(len(ks), -np.inf), np.full(len(ks), np.inf)

@@ -43,7 +43,7 @@ def pick_faults(
         best = scores.max()
         mine = iteration.picked
         if mine < 0 and best > size:
-            faults.append(f"round {iteration.index}: nobody, but {scores.argmax()} has {best:.3e}")
+            faults.append(f"round {iteration.index}: no pick, but {scores.argmax()} has {best:.3e}")
         if mine >= 0 and scores[mine] < best - size:
             faults.append(
                 f"round {iteration.index}: {mine} with {scores[mine]!r}, "
@@ -65,9 +65,9 @@ def pick_faults(
 
 @pytest.mark.parametrize("seeds", chunks(110_000, 1_120 if FULL else 224, 14), ids=str)
 def test_same_picks_as_a_plain_greedy_with_another_solver(seeds: range) -> None:
-    def check(p: Problem, rng: np.random.Generator) -> list[str]:
+    def check(p: Problem, rng: np.random.Generator) -> list[str] | None:
         if p.n > 60:
-            return []
+            return None
         known: dict[bytes, float] = {}
 
         def values(kept: np.ndarray) -> float:
@@ -82,7 +82,7 @@ def test_same_picks_as_a_plain_greedy_with_another_solver(seeds: range) -> None:
         result = distorted_greedy(objective, loss, n, float(rng.choice([0.01, 0.3, 1.0])))
         return pick_faults(p, result, loss, values, n)
 
-    check_seeds(seeds, check)
+    check_seeds(seeds, check, checked_share=0.3)
 
 
 @pytest.mark.parametrize("seeds", chunks(120_000, 2_800 if FULL else 560, 28), ids=str)
@@ -109,7 +109,7 @@ def test_same_picks_as_evaluating_every_gain(seeds: range) -> None:
             perhaps = candidates[(scores >= best - tie - blur) & (scores > -blur)]
             mine = iteration.picked
             if mine < 0 and len(surely):
-                faults.append(f"{p.name}, round {i}: nobody, but {surely[0]} has {best!r}")
+                faults.append(f"{p.name}, round {i}: no pick, but {surely[0]} has {best!r}")
             if mine >= 0 and (mine not in perhaps or (len(surely) and mine > surely.min())):
                 faults.append(f"{p.name}, round {i}: {mine}, not among {perhaps} or above {surely}")
             if mine >= 0:

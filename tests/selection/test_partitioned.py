@@ -145,8 +145,8 @@ def test_a_part_may_win(monkeypatch: pytest.MonkeyPatch) -> None:
     from deferlearn.selection import partitioned
 
     def poor(*arguments: Any, **options: Any) -> Any:
-        nobody = options["algorithm"] == "partitioned"
-        arguments = (*arguments[:4], [] if nobody else arguments[4])
+        if options["algorithm"] == "partitioned":
+            arguments = (*arguments[:4], lambda ground, n: [])  # no rounds, so no picks
         return greedy_run(*arguments, **options)
 
     greedy_run = partitioned.run

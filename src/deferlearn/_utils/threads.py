@@ -42,7 +42,7 @@ class _OneBlasThread:
                 self._limiter.restore_original_limits()
 
     def renew_lock(self) -> None:
-        """For a child process: whoever held the lock in the parent is not there to let it go."""
+        """For a child process: a thread that held the lock in the parent is not there to release it."""
         self._lock = threading.Lock()
 
 
@@ -79,7 +79,7 @@ if hasattr(os, "register_at_fork"):  # threads do not survive a fork: a child ma
 def side_by_side(
     work: Callable[[Part], Result], parts: Sequence[Part], n_jobs: int
 ) -> list[Result]:
-    """What the work makes of each part, in their order, by so many threads.
+    """The results of the work on each part, in their order, by ``n_jobs`` threads.
 
     Only work that lets go of the interpreter (compiled, or linear algebra) gains by it; it must not call
     this function itself.
@@ -95,7 +95,7 @@ def side_by_side(
     futures = [_pool(n_jobs).submit(work, part) for part in parts]
     try:
         return [future.result() for future in futures]
-    except BaseException:  # an interrupt, too: nobody goes on writing behind the caller's back
+    except BaseException:  # an interrupt, too: no thread goes on writing after the caller has left
         for future in futures:
             future.cancel()
         wait(futures)

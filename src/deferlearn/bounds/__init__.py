@@ -1,4 +1,4 @@
-"""What the theorems promise: submodularity ratios, reduced hulls, and how good a selection is."""
+"""What the theorems guarantee: submodularity ratios, reduced hulls, and how good a selection is."""
 
 from deferlearn.bounds.certificate import Certificate, certificate
 from deferlearn.bounds.hulls import HullDistance, reduced_hull_distance, separating_hulls

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from deferlearn.bounds._view import View
-from deferlearn.kernels.gram import Array, Index, LinearGram
+from deferlearn.kernels import Array, Index, LinearGram
 from deferlearn.objective import SVMObjective
 
 # Subsets double with each sample; six already see both classes and a conflict between them.

@@ -24,7 +24,7 @@ from itertools import pairwise
 import numpy as np
 
 from deferlearn.bounds._view import View
-from deferlearn.kernels.gram import Array
+from deferlearn.kernels import Array
 from deferlearn.objective.scaling import mu_from_alpha
 
 SHRINKAGES = np.array([1.0, 0.85, 0.7, 0.55, 0.4, 0.28, 0.2, 0.12, 0.06, 0.02])
@@ -108,7 +108,7 @@ def _dual_at(Q: Array, linear: Array, box: Array, mu: float) -> Array:
         a = np.clip(point + (linear - Q @ point / mu) / largest, 0.0, box)
         step = a - previous
         momentum = following
-        if float((point - a) @ step) > 0:  # overshoot: start the acceleration anew
+        if float((point - a) @ step) > 0:  # overshoot: start the acceleration again
             momentum = 1.0
         if float(np.abs(step).max()) <= 1e-7:
             break

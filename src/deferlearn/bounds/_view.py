@@ -1,37 +1,37 @@
-"""What the theorems need to know of an objective: its data in the engine's units, and solved variants."""
+"""What the theorems need to know of an objective: its data in the engine's units."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from deferlearn.kernels.gram import WHOLE_GRAM_LIMIT, Array, Gram, LinearGram
+from deferlearn.kernels import WHOLE_GRAM_LIMIT, Array, Gram, LinearGram
 from deferlearn.objective import SVMObjective
-from deferlearn.objective.path import OUT
-from deferlearn.objective.solver import Counters, settle
-from deferlearn.objective.state import Problem, State, empty_state
-
-# Dual boxes below this share of the largest are taken as empty: leaving a hinge out only lowers F.
-NEGLIGIBLE = 1e-12
+from deferlearn.objective.state import Problem
 
 
 @dataclass(frozen=True)
 class View:
-    """The problem of an objective that has not deferred anybody yet."""
+    """The problem of an objective that has not deferred any sample yet."""
 
     problem: Problem
     value: float
 
     @classmethod
     def of(cls, objective: SVMObjective) -> View:
-        """Refuse an objective that has moved on: the theorems speak of all of V."""
-        if len(objective.removed):
+        """Refuse an objective that is not an SVM's, or has moved on: the theorems speak of all of V."""
+        if not isinstance(objective, SVMObjective):
+            raise TypeError(
+                "Bounds and certificates are for deferlearn.objective.SVMObjective, got "
+                f"{type(objective).__name__}."
+            )
+        if count := len(objective.removed):
             raise ValueError(
-                f"The objective has already deferred {len(objective.removed)} samples; bounds and "
+                f"The objective has already deferred {count} sample{'s' * (count > 1)}; bounds and "
                 "certificates need it in its initial state, with every sample kept."
             )
-        return cls(objective._problem, objective.value)
+        return cls(objective.problem, objective.value)
 
     @property
     def gram(self) -> Gram:
@@ -95,21 +95,3 @@ class View:
         distance = np.sqrt(np.maximum(square[:, None] + square - 2.0 * K, 0.0) + 1e-14)
         opposite = self.y[:, None] != self.y
         return float(distance.max()), float(distance[opposite].max(initial=0.0))
-
-    def solve(self, box: Array, mu: float, start: State | None = None, hard: bool = False) -> State:
-        """``max sum(a) - a'Qa / (2 mu)`` over ``0 <= a <= box`` (and ``y.a = 0``), verified."""
-        kept = box > NEGLIGIBLE * box.max()
-        problem = replace(
-            self.problem,
-            weight=box,
-            upper=np.full(len(box), np.inf) if hard else box,
-            alpha=mu / (2.0 * float(box[kept].sum())),
-        )
-        if start is not None and (start.kept == kept).all():
-            state = replace(start.copy(), problem=problem)
-        else:
-            state = empty_state(problem)
-            state.kept = kept
-            state.status[~kept] = OUT
-        settle(state, Counters())
-        return state

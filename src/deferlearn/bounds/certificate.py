@@ -18,7 +18,7 @@ from deferlearn.selection.greedy import check_budget, check_loss
 
 # A factor of g(OPT) below this is called by its name.
 USELESS_FACTOR = 1e-2
-# A selection this close to the upper bound, relative to it, is optimal for all that can be told.
+# A selection this close to the upper bound, relative to it, is called optimal.
 OPTIMAL = 1e-6
 
 
@@ -204,7 +204,7 @@ def certificate(
 def _verified_value(
     objective: SVMObjective, result: Any, order: NDArray[np.int64], loss: NDArray[np.float64]
 ) -> float:
-    """g(S) - c(S) computed anew from the order: a certificate trusts no number it is given."""
+    """g(S) - c(S) computed again from the order: a certificate trusts no number that it is given."""
     state = objective.copy()
     for k in order:
         state.remove(int(k))  # names an index that does not exist or stands there twice
@@ -268,12 +268,12 @@ def _claim(result: Any, bound: SubmodularityBound, n: int, view: View) -> _Claim
     if floor > 0:
         if not _floor_was_idle(run, floor, n, view, _in_expectation(result)):
             return _Claim(
-                f"No guarantee is claimed: a floor of {floor} samples a class may have kept candidates "
+                f"No guarantee is claimed: a floor of {floor} samples per class may have kept candidates "
                 "out, and the theorem speaks of choosing among all. The upper bound is one on "
                 "selections with and without the floor."
             )
         reason += (
-            f" The floor of {floor} samples a class kept no candidate out, so the guarantee is the one "
+            f" The floor of {floor} samples per class kept no candidate out, so the guarantee is the one "
             "without a floor."
         )
     tol = float(_get(run, "tol", 0.0))
@@ -319,7 +319,7 @@ def _proved_member(result: Any, bound: SubmodularityBound) -> tuple[Any, str]:
         return None, (
             f"No guarantee is claimed: every ratio of the sweep, down to {least:.3g}, is above the "
             f"{bound.best:.3g} that can be proved. All that is certain is that the selection is no "
-            "worse than deferring nobody."
+            "worse than deferring no sample."
         )
     run = max(proved, key=lambda member: float(member.submodularity_ratio))
     reason = (

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from deferlearn.bounds._view import View
-from deferlearn.kernels.gram import Array, Index
-from deferlearn.objective import SVMObjective
-from deferlearn.objective.solver import NumericalError
+from deferlearn.kernels import Array, Index
+from deferlearn.objective import NumericalError, SVMObjective
+from deferlearn.objective.solver import solve_boxed
 from deferlearn.objective.state import State
 
 # Relative to the largest |phi_i|: distances below ZERO are zero, others are certified to ACCURACY.
@@ -25,7 +25,7 @@ ZERO = 1e-7
 ACCURACY = 1e-10
 # Factor between the values of mu that look for a bracket, and steps inside the bracket.
 FALL = 1 / 32
-MOST_STEPS = 80
+MOST_BRACKET_STEPS = 80
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class HullDistance:
     s : float
         No sample has more than ``weight / s`` of its class's hull.
     distance : float
-        Distance between the nearest points that were found; 0 if it cannot be told from rounding.
+        Distance between the nearest points that were found; 0 if it is no larger than rounding.
     lower : float
         No two points of the hulls are closer than this (a separating hyperplane shows it).
     weights : ndarray of shape (n_samples,)
@@ -86,7 +86,7 @@ class HullPath:
         if self.scale == 0:
             return HullDistance(s, 0.0, 0.0, _uniform(self.view))
         high, low = self._bracket(s)
-        for step in range(MOST_STEPS):
+        for step in range(MOST_BRACKET_STEPS):
             share = 1.0 if low is None else (s - low.T) / max(high.T - low.T, 1e-300)
             share = min(max(share, 0.0), 1.0)
             a = high.a if low is None else low.a + share * (high.a - low.a)
@@ -148,7 +148,7 @@ class HullPath:
 
     def _solve(self, mu: float, start: State | None) -> _Point | None:
         try:
-            state = self.view.solve(self.view.problem.weight, mu, start)
+            state = solve_boxed(self.view.problem, self.view.problem.weight, mu, start)
         except NumericalError:  # mu too small for the data: the distance is at rounding level
             return None
         a = np.clip(state.a, 0.0, self.view.problem.weight)

@@ -14,12 +14,12 @@ from numpy.typing import ArrayLike
 from deferlearn.bounds._blocks import block_bound
 from deferlearn.bounds._restricted import restricted_dual_bound
 from deferlearn.bounds._view import View
-from deferlearn.kernels.gram import WHOLE_GRAM_LIMIT
+from deferlearn.kernels import WHOLE_GRAM_LIMIT
 from deferlearn.objective import SVMObjective
 from deferlearn.selection.greedy import check_budget, check_loss
 
 # The engine's values are verified to 1e-10 of max(1, F); the bound is raised by more than that.
-SLACK = 1e-8
+RAISED = 1e-8
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,7 @@ def optimum_upper_bound(objective: SVMObjective, human_loss: ArrayLike, n: int) 
         lower["restricted dual"] = restricted_dual_bound(view, loss, n)
     unit = view.value if view.problem.hard else max(1.0, view.value)
     for name, kept_cost in lower.items():
-        bounds[name] = max(
-            0.0, view.value - kept_cost + SLACK * unit
-        )  # deferring nobody is worth 0
+        # Deferring no sample is worth 0.
+        bounds[name] = max(0.0, view.value - kept_cost + RAISED * unit)
     method = min(bounds, key=lambda name: bounds[name])
     return OptimumBound(bounds[method], method, bounds)

@@ -25,7 +25,7 @@ import numpy as np
 
 from deferlearn.bounds._view import View
 from deferlearn.bounds.hulls import HullPath
-from deferlearn.kernels.gram import WHOLE_GRAM_LIMIT, Array
+from deferlearn.kernels import WHOLE_GRAM_LIMIT, Array
 from deferlearn.objective import SVMObjective
 from deferlearn.selection.greedy import check_budget
 
@@ -72,7 +72,7 @@ class SubmodularityBound:
     best : float
         The largest bound whose condition holds; 0 if there is none.
     vacuous : bool
-        Whether `best` is zero or too small to promise anything of use.
+        Whether `best` is zero or too small to guarantee anything of use.
     words : str
         What it means.
     """

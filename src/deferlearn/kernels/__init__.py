@@ -1,1 +1,22 @@
-"""Columns of the Gram matrix within a memory limit; sums in two doubles; sparse products."""
+"""Columns of the Gram matrix within a memory limit; definiteness; sparse products; sums in two doubles."""
+
+from deferlearn.kernels.columns import Array, Index
+from deferlearn.kernels.gram import (
+    WHOLE_GRAM_LIMIT,
+    Gram,
+    KernelGram,
+    LinearGram,
+    kernel_function,
+    make_gram,
+)
+
+__all__ = [
+    "WHOLE_GRAM_LIMIT",
+    "Array",
+    "Gram",
+    "Index",
+    "KernelGram",
+    "LinearGram",
+    "kernel_function",
+    "make_gram",
+]

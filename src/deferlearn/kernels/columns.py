@@ -59,7 +59,7 @@ class ColumnCache:
 
     def _clear(self) -> None:
         self.hits = self.misses = 0
-        # Column j is row _slot[j] of the store. Memory that nobody writes to costs nothing.
+        # Column j is row _slot[j] of the store. Memory that is never written to costs nothing.
         self._store = np.empty((self.capacity, self.n))
         self._slot = np.full(self.n, -1)
         self._owner = np.full(self.capacity, -1)
@@ -75,7 +75,7 @@ class ColumnCache:
         self._clear()
 
     def evaluate(self, rows: Index, columns: Index) -> Array:
-        """The block, part by part: what the function needs besides stays small."""
+        """The block, part by part: the function's own memory stays small."""
         size = max(1, BLOCK_ENTRIES // max(len(columns), 1))
         if len(rows) <= size:
             return self._evaluate(rows, columns)
@@ -106,15 +106,15 @@ class ColumnCache:
             before = self._owner[slots]
             self._slot[before[before >= 0]] = -1
             self._owner[slots] = -1
-            everybody = np.arange(self.n)
+            rows = np.arange(self.n)
             size = max(1, BLOCK_ENTRIES // self.n)
             for start in range(0, len(missing), size):
                 part, at = missing[start : start + size], slots[start : start + size]
-                self._store[at] = self._evaluate(part, everybody)
+                self._store[at] = self._evaluate(part, rows)
                 self._slot[part], self._owner[at], self._used[at] = at, part, self._clock
 
     def columns(self, index: Index, keep: bool = True) -> Array:
-        """The columns, one a row; with ``keep`` they are kept, unless that is too many."""
+        """The columns, one per row; with ``keep`` they are kept, unless there are too many."""
         with self._lock:
             if keep and len(index) <= self.capacity:
                 self.load(np.unique(index))

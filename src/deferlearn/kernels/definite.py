@@ -68,7 +68,7 @@ def as_gram(K: Array, source: str, offset: bool) -> Array:
 def check_part(part: Array, source: str) -> None:
     """Refuse a kernel by some rows of a matrix that is too large to be kept, and so to be mended.
 
-    What `as_gram` puts right on the whole cannot be told from a part: how far rounding in single
+    What `as_gram` puts right on the whole cannot be seen from a part: how far rounding in single
     precision takes eigenvalues below zero, or which constant is missing.
     """
     if _is_single(part):

@@ -16,15 +16,12 @@ from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from deferlearn.kernels.columns import ColumnCache
+from deferlearn.kernels import doubledouble
+from deferlearn.kernels.columns import Array, ColumnCache, Index
 from deferlearn.kernels.definite import as_gram, check_part
 from deferlearn.kernels.sparse import inner_products
-
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 # Up to this many samples the whole Gram matrix of a non-linear kernel is kept (128 MB)...
 WHOLE_GRAM_LIMIT = 4096
@@ -52,7 +49,7 @@ class Gram(Protocol):
     n: int
     unit: float
     diagonal: Array
-    dear: bool  # whether an image costs much more than what moves from one state to the next
+    costly: bool  # whether an image costs much more than what moves from one state to the next
     kept_entries: int  # of each of four matrices that bounds may keep from one state to the next
 
     def keep_columns(self, index: Index) -> None:
@@ -88,7 +85,7 @@ class LinearGram:
     def __init__(self, X: Any, y: Array, offset: bool) -> None:
         self.n, self.n_features = X.shape
         self.kept_entries = KEPT_ENTRIES
-        self.dear = False
+        self.costly = False
         self.centre = np.zeros(self.n_features)
         largest = abs(X).max() if X.shape[1] and X.shape[0] else 0.0
         if offset and largest > 0 and not sp.issparse(X):
@@ -129,28 +126,26 @@ class LinearGram:
 
     def block_pair(self, rows: Index, columns: Index) -> tuple[Array, Array]:
         """The same, as a sum of two doubles."""
-        from deferlearn.kernels.doubledouble import row_products, sparse_row_products
-
         if self.sparse:
-            return sparse_row_products(*self._entries, rows, columns)
-        return row_products(self.rows[rows], self.rows[columns])
+            return doubledouble.sparse_row_products(*self._entries, rows, columns)
+        return doubledouble.row_products(self.rows[rows], self.rows[columns])
 
     def combine(self, index: Index, coef: Array) -> Array:
         """``sum_i coef_i y_i x_i`` over index, in scaled units."""
         if not self.sparse and coef.ndim == 1 and 4 * len(index) > self.n:
             # Gathering so many rows would cost more than the products with the others' zeros.
-            everybody = np.zeros(self.n)
-            everybody[index] = coef
-            return np.asarray(everybody @ self.rows)
+            full = np.zeros(self.n)
+            full[index] = coef
+            return np.asarray(full @ self.rows)
         return np.asarray(self.rows[index].T @ coef)
 
     def combine_pair(self, index: Index, hi: Array, lo: Array) -> tuple[Array, Array]:
         """The same, carried in two doubles."""
-        from deferlearn.kernels.doubledouble import weighted_row_sum, weighted_sparse_row_sum
-
         if self.sparse:
-            return weighted_sparse_row_sum(*self._entries, index, hi, lo, self.n_features)
-        return weighted_row_sum(self.rows[index], hi, lo)
+            return doubledouble.weighted_sparse_row_sum(
+                *self._entries, index, hi, lo, self.n_features
+            )
+        return doubledouble.weighted_row_sum(self.rows[index], hi, lo)
 
     def image(self, index: Index, coef: Array) -> Array:
         """Q[:, index] @ coef, for one vector or a matrix of them."""
@@ -194,10 +189,10 @@ class KernelGram:
         self._whole: Array | None = None
         self.kept_entries = KEPT_ENTRIES
         self._cache: ColumnCache | None = None
-        self.dear = not keeps_whole(self.n, memory)  # columns may have to be evaluated
-        if not self.dear:
-            everybody = np.arange(self.n)
-            whole = self._signed(everybody, everybody)
+        self.costly = not keeps_whole(self.n, memory)  # columns may have to be evaluated
+        if not self.costly:
+            every = np.arange(self.n)
+            whole = self._signed(every, every)
             self._whole = (whole + whole.T) / 2
             self._function = None  # the unsigned matrix is not needed any more
         else:
@@ -278,12 +273,10 @@ class KernelGram:
 
     def image_pair(self, index: Index, hi: Array, lo: Array) -> Array:
         """Q[:, index] @ (hi + lo), carried in two doubles until it is rounded."""
-        from deferlearn.kernels.doubledouble import add_weighted_rows
-
         out_hi, out_lo = np.zeros(self.n), np.zeros(self.n)
         for columns, part in self._parts(index, np.column_stack([hi, lo])):
             halves = np.ascontiguousarray(part.T)
-            add_weighted_rows(columns, halves[0], halves[1], out_hi, out_lo)
+            doubledouble.add_weighted_rows(columns, halves[0], halves[1], out_hi, out_lo)
         return np.asarray(out_hi + out_lo)
 
 

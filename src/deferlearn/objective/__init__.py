@@ -1,6 +1,7 @@
 r"""F(V \ S), exact marginal gains, certified bounds and removals."""
 
+from deferlearn.objective.protocol import Objective
 from deferlearn.objective.solver import Counters, NotSeparableError, NumericalError
 from deferlearn.objective.svm import SVMObjective
 
-__all__ = ["Counters", "NotSeparableError", "NumericalError", "SVMObjective"]
+__all__ = ["Counters", "NotSeparableError", "NumericalError", "Objective", "SVMObjective"]

@@ -1,9 +1,9 @@
-"""A guess with very many free samples made nearly exact: Newton steps on guesses of who is free.
+"""A guess with very many free samples made nearly exact: Newton steps on guesses of which are free.
 
-Whoever is held to be free gets the dual variable that solves its optimality condition, all of them at
-once; whoever then leaves its box goes to the bound, whoever misses its condition there comes free. Close
-to the solution a few such steps end in it. A path would change the free set one by one, each time for
-a pass over its inverse: for thousands of free samples that takes hours.
+The samples that are taken to be free get the dual variables that solve their optimality conditions, all at
+once; a sample that then leaves its box goes to the bound, one that misses its condition there becomes
+free. Close to the solution a few such steps end in it. A path would change the free set sample by sample,
+each time with a pass over its inverse: for thousands of free samples that takes hours.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from deferlearn.kernels.gram import Array, Index
+from deferlearn.kernels import Array, Index
+from deferlearn.objective.arrays import FreeSet
 from deferlearn.objective.cholesky import inverse_of_factor
 from deferlearn.objective.state import State
 
@@ -24,28 +25,27 @@ Bools = NDArray[np.bool_]
 # and for a moment three times as much.
 LEAST_FREE, MOST_FREE = 128, 10_000
 # Newton steps; more than these are going round in a circle.
-MOST_STEPS = 40
+MOST_NEWTON_STEPS = 40
 # Added to the diagonal, relative: a matrix that needs more is for the path to take apart.
 RIDGE = 1e-13
 # A pivot below this, relative, is rounding and ridge: the free samples are not independent.
-DEPENDENT = 1e-9
+SMALLEST_PIVOT = 1e-9
 
 
-class Point(NamedTuple):
-    """Dual variables, who is at which bound, beta, and the inverse of the free ones' bordered matrix."""
+class Solved(NamedTuple):
+    """Dual variables, which of them are at which bound, beta, and the free set."""
 
     a: Array
     low: Bools
     up: Bools
     beta: float
-    members: Index
-    R: Array
+    free: FreeSet
 
 
-def sharpen(state: State, low: Bools, up: Bools) -> Point | None:
-    """The solution from a guess of who is at which bound; None if the steps do not lead there."""
+def sharpen(state: State, low: Bools, up: Bools) -> Solved | None:
+    """The solution from a guess of which samples are at a bound; None if the steps do not lead there."""
     low, up = low.copy(), up.copy()
-    for _ in range(MOST_STEPS):
+    for _ in range(MOST_NEWTON_STEPS):
         members = np.flatnonzero(~low & ~up)
         if not LEAST_FREE <= len(members) <= MOST_FREE:
             return None
@@ -61,7 +61,7 @@ def sharpen(state: State, low: Bools, up: Bools) -> Point | None:
         to_free = np.where(low, -G, np.where(up, G, 0.0)) > noise
         if not (to_low | to_up | to_free).any():
             R = _bordered_inverse(factor, problem.y[members] if problem.offset else None)
-            return Point(a, low, up, beta, members, R)
+            return Solved(a, low, up, beta, FreeSet(members, R))
         low, up = (low | to_low) & ~to_free, (up | to_up) & ~to_free
     return None
 
@@ -75,8 +75,8 @@ def _solve_free(state: State, members: Index, up: Bools) -> tuple[Array, float, 
     Q[np.diag_indices(len(members))] += RIDGE * problem.longest**2
     # Transposed it is in Fortran's order, and so the factor takes its place.
     factor, failed = scipy.linalg.lapack.dpotrf(Q.T, lower=1, overwrite_a=1)
-    # A sample whose image lies in the span of the others', as that of a copy, cannot be free besides them.
-    if failed or factor.diagonal().min() ** 2 <= DEPENDENT * problem.longest**2:
+    # A sample whose image lies in the span of the others', as that of a copy, cannot be free with them.
+    if failed or factor.diagonal().min() ** 2 <= SMALLEST_PIVOT * problem.longest**2:
         return None
     right = state.mu - problem.gram.image_at(members, at_upper, a[at_upper])
     found = scipy.linalg.cho_solve((factor, True), right, check_finite=False)

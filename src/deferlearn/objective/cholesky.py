@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from deferlearn.kernels.gram import Array
+from deferlearn.kernels import Array
 
 
 def inverse_of_factor(factor: Any) -> Array:

@@ -5,36 +5,38 @@ from __future__ import annotations
 import numpy as np
 
 from deferlearn._utils.compiling import compiled
-from deferlearn.kernels.gram import Array, Index
-from deferlearn.objective.state import ROUNDING, State
+from deferlearn.kernels import Array, Index
+from deferlearn.objective.state import SUM_ROUNDING, State
 
 
 def crude_bounds(state: State, ks: Index) -> tuple[Array, Array]:
     """Lower and upper bounds of the gains of ks, for an exactly optimal state; at most F.
 
     Lower: ``alpha u_k |w|^2 + u_k hinge_k``, what the objective loses at the present w and b. Upper:
-    leave a_k out and change nothing else; with an offset only who owes nothing to ``y.a`` can.
+    leave a_k out and change nothing else; with an offset only a sample with ``a_k = 0`` can leave so.
     """
-    return crude(ks, state.mu_without(ks), state.problem.arrays, state.arrays, state.numbers)
+    return crude(ks, state.mu_without(ks), state.snapshot)
 
 
 @compiled
-def crude(ks, mu_new, samples, points, numbers):
-    """The loop of `crude_bounds`, on what `Problem` and `State` offer to compiled code."""
-    y, weight, _, root, diagonal, alpha, offset, hard = samples
-    a, _, G, _, _, _, _ = points
-    beta, mu, total, quadratic, present, value, lowest, highest, _ = numbers
+def crude(ks, mu_new, snapshot):
+    """The loop of `crude_bounds`, on what a state offers to compiled code."""
+    samples, numbers = snapshot.samples, snapshot.numbers
+    y, weight, root, diagonal = samples.y, samples.weight, samples.root, samples.diagonal
+    a, G = snapshot.point.a, snapshot.point.G
+    beta, mu, total, value = numbers.beta, numbers.mu, numbers.total, numbers.value
+    quadratic, present = numbers.quadratic, numbers.present
     lower, higher = np.empty(len(ks)), np.empty(len(ks))
     for c in range(len(ks)):
         k = ks[c]
         # Without free samples every beta of an interval is optimal, and each gives a valid bound.
-        shift = (lowest if y[k] > 0.0 else highest) - beta
-        hinge = 0.0 if hard else max(0.0, -G[k] - y[k] * shift)
-        lower[c] = min(value, weight[k] * (alpha * quadratic / mu**2 + hinge / mu))
+        shift = (numbers.lowest if y[k] > 0.0 else numbers.highest) - beta
+        hinge = 0.0 if samples.hard else max(0.0, -G[k] - y[k] * shift)
+        lower[c] = min(value, weight[k] * (samples.alpha * quadratic / mu**2 + hinge / mu))
         higher[c] = value
-        if (a[k] == 0.0 or not offset) and mu_new[c] > 0.0:  # zero: nobody would be left
+        if (a[k] == 0.0 or not samples.offset) and mu_new[c] > 0.0:  # zero: no sample is left
             length = a[k] * root[k]
             square = quadratic - 2.0 * a[k] * (G[k] - y[k] * beta + mu) + a[k] ** 2 * diagonal[k]
-            square += ROUNDING * (quadratic + 2.0 * present * length + length**2)
+            square += SUM_ROUNDING * (quadratic + 2.0 * present * length + length**2)
             higher[c] = min(value, value - (total - a[k] - square / (2.0 * mu_new[c])))
     return lower, higher

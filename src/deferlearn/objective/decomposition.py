@@ -2,7 +2,7 @@
 
 Of all samples those that miss their optimality condition most are solved for alone, the others
 held fixed; then the next ones. Inside of such a block the classical steps are taken: the pair of dual
-variables that promises most moves, or, without an offset, a single one (Platt 1998; Fan, Chen and Lin
+variables whose step gains most moves, or, without an offset, a single one (Platt 1998; Fan, Chen and Lin
 2005). Each block costs its columns of the Gram matrix once, whatever their number of steps.
 """
 
@@ -11,15 +11,15 @@ from __future__ import annotations
 import numpy as np
 
 from deferlearn._utils.compiling import compiled
-from deferlearn.kernels.gram import Array, Index, KernelGram
+from deferlearn.kernels import Array, Index, KernelGram
 from deferlearn.objective.state import State
 
 # Entries of the columns of one block (32 MB), and its size.
-BLOCK_ENTRIES, MOST_AT_ONCE, LEAST_AT_ONCE = 2**22, 512, 32
+COLUMN_ENTRIES, MOST_AT_ONCE, LEAST_AT_ONCE = 2**22, 512, 32
 # Violation of an optimality condition, relative to mu, at which a guess is good enough; blocks at most.
-GOOD_ENOUGH, MOST_BLOCKS = 1e-4, 1000
+BLOCK_ACCURACY, MOST_BLOCKS = 1e-4, 1000
 # Steps inside of one block, as a multiple of its size, and how much better it gets than the whole.
-STEPS, INSIDE = 100, 0.1
+STEPS_PER_SAMPLE, INSIDE = 100, 0.1
 
 
 def decompose(state: State, gram: KernelGram) -> tuple[Array, float]:
@@ -27,20 +27,20 @@ def decompose(state: State, gram: KernelGram) -> tuple[Array, float]:
     problem, mu = state.problem, state.mu
     y, upper, offset = problem.y, problem.upper, problem.offset
     a, gradient = np.zeros(len(y)), np.full(len(y), -mu)
-    size = int(np.clip(BLOCK_ENTRIES // len(y), LEAST_AT_ONCE, MOST_AT_ONCE))
+    size = int(np.clip(COLUMN_ENTRIES // len(y), LEAST_AT_ONCE, MOST_AT_ONCE))
     block, beta = np.empty(0, dtype=np.int64), 0.0
     for _ in range(MOST_BLOCKS):
         rise, fall = _wishes(a, gradient, y, upper, offset)
         beta = (rise.max() - fall.max()) / 2 if offset else 0.0
         worst = rise.max() + fall.max() if offset else max(rise.max(), fall.max())
-        if not worst > GOOD_ENOUGH * mu:
+        if not worst > BLOCK_ACCURACY * mu:
             break
         block = _worst(rise, fall, block[(a[block] > 0) & (a[block] < upper[block])], size)
         columns = gram.columns(block)
         before = a[block]
         after = pairwise(
             np.ascontiguousarray(columns[:, block]), y[block], upper[block], offset,
-            before.copy(), gradient[block].copy(), INSIDE * worst, STEPS * len(block),
+            before.copy(), gradient[block].copy(), INSIDE * worst, STEPS_PER_SAMPLE * len(block),
         )  # fmt: skip
         if (after == before).all():  # rounding is all that is left
             break
@@ -73,7 +73,7 @@ def _worst(rise: Array, fall: Array, stay: Index, size: int) -> Index:
 def pairwise(  # type: ignore[no-untyped-def]
     Q, y, upper, offset, a, gradient, tolerance, most_steps
 ):
-    """Take steps on pairs (single variables without offset) until none promises much; changes a."""
+    """Take steps on pairs (single variables without offset) until none gains much; changes a."""
     n = len(y)
     for _ in range(most_steps):
         first, most = -1, -np.inf
@@ -89,9 +89,9 @@ def pairwise(  # type: ignore[no-untyped-def]
                 if falls:
                     least = min(least, gain)
             elif (gain > 0.0 and a[i] < upper[i]) or (gain < 0.0 and a[i] > 0.0):
-                promise = gain * gain / max(Q[i, i], 1e-12)
-                if promise > most:
-                    first, most = i, promise
+                expected = gain * gain / max(Q[i, i], 1e-12)
+                if expected > most:
+                    first, most = i, expected
         if first < 0:
             break
         if not offset:
@@ -111,9 +111,9 @@ def pairwise(  # type: ignore[no-untyped-def]
                 gain = most + y[j] * gradient[j]
                 if gain > 0.0:
                     curve = Q[first, first] + Q[j, j] - 2.0 * y[first] * y[j] * Q[first, j]
-                    promise = gain * gain / max(curve, 1e-12)
-                    if promise > best:
-                        second, best = j, promise
+                    expected = gain * gain / max(curve, 1e-12)
+                    if expected > best:
+                        second, best = j, expected
         if second < 0:
             break
         curve = Q[first, first] + Q[second, second] - 2.0 * y[first] * y[second] * Q[first, second]

@@ -6,11 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deferlearn._utils.threads import side_by_side
-from deferlearn.kernels.gram import Array, Index
+from deferlearn.kernels import Array, Index
 from deferlearn.objective import solver
+from deferlearn.objective.arrays import Ends
 from deferlearn.objective.path import DONE, UP
 from deferlearn.objective.scaling import mu_from_alpha
-from deferlearn.objective.solver import GAP, Counters, Ends
+from deferlearn.objective.solver import GAP, Counters, candidates_of, removal_ends
 from deferlearn.objective.state import State, WorkingSet
 
 # Numbers of an (n_candidates, n_samples) matrix that may exist at once.
@@ -18,13 +19,13 @@ CHUNK_ENTRIES = 2**22
 # Paths that one thread follows before it looks for more work.
 PATHS_AT_ONCE = 64
 # Rounding of a product of two lengths, relative, with room to spare.
-SLACK = 1e-12
+PRODUCT_ROUNDING = 1e-12
 
 
 def exact_gains(
     state: State, ws: WorkingSet, ks: Index, counters: Counters, n_jobs: int = 1
 ) -> Array:
-    """Gains of each of ks, exact; by so many threads, each path by one of them."""
+    """Exact gains of each of ks, by ``n_jobs`` threads; each path is followed by one of them."""
     out = np.zeros(len(ks))
     if state.trivial:
         return out
@@ -39,7 +40,7 @@ def exact_gains(
     open_ = np.flatnonzero(todo)
     size = min(_at_once(state), PATHS_AT_ONCE)
     parts = [open_[start : start + size] for start in range(0, len(open_), size)]
-    solver.buffers(state, ws)  # what all paths share is there before they start
+    solver.start_of(state, ws)  # what all paths share is there before they start
 
     def work(part: Index) -> tuple[Array, Counters]:
         own = Counters()
@@ -55,7 +56,7 @@ def exact_gains(
 def shared_gains(
     state: State, ws: WorkingSet, ks: Index, counters: Counters
 ) -> tuple[NDArray[np.bool_], Array]:
-    """``F(A) - F0``, F0 the optimum for the smaller m with nobody removed.
+    """``F(A) - F0``, F0 the optimum for the smaller m with no sample removed.
 
     A lower bound of every gain (removing a sample cannot raise F), and the gain itself wherever the
     dual variable of k is zero at that optimum. One path serves all samples of one weight. Returns
@@ -74,7 +75,8 @@ def shared_gains(
     size = _at_once(state)
     for start in range(0, len(wanted), size):
         part = wanted[start : start + size]
-        ends = solver.removal_ends(state, ws, np.full(len(part), -1), counters, mu[part])
+        nothing = candidates_of(state, ws, np.full(len(part), -1), mu[part])
+        ends = removal_ends(state, ws, nothing, counters)
         good = optimal(state, ws, ends)
         for row in np.flatnonzero(good):
             same = group == part[row]
@@ -91,7 +93,7 @@ def _at_once(state: State) -> int:
 
 
 def leaves_nothing(state: State, ks: Index) -> NDArray[np.bool_]:
-    """Whose removal leaves one class (with offset) or nobody: F falls to zero."""
+    """Whose removal leaves one class (with offset) or no sample: F falls to zero."""
     negative, positive = state.class_counts
     if negative + positive == 1:
         return np.ones(len(ks), dtype=bool)
@@ -102,7 +104,7 @@ def leaves_nothing(state: State, ks: Index) -> NDArray[np.bool_]:
 
 
 def _removal_gains(state: State, ws: WorkingSet, ks: Index, counters: Counters) -> Array:
-    ends = solver.removal_ends(state, ws, ks, counters)
+    ends = removal_ends(state, ws, candidates_of(state, ws, ks), counters)
     gains = np.asarray(ends.gain)
     for c in np.flatnonzero(~optimal(state, ws, ends)):  # the working set was too small, or worse
         end = state.copy()
@@ -127,7 +129,7 @@ def _outside(state: State, ws: WorkingSet, ends: Ends) -> tuple[Array, Array]:
 
     A sample whose G is farther from zero than it can have moved owes nothing; by Cauchy and Schwarz it
     moves by no more than its own length times that of the change of mu w, which the path knows. So
-    next to nobody has to be looked at.
+    hardly any sample has to be looked at.
     """
     problem = state.problem
     outside = np.flatnonzero(state.kept & (ws.position < 0))
@@ -136,7 +138,7 @@ def _outside(state: State, ws: WorkingSet, ends: Ends) -> tuple[Array, Array]:
     for c, k in enumerate(ends.ks.tolist()):
         shift = problem.y[outside] * (ends.beta[c] - state.beta) - (ends.mu[c] - state.mu)
         G = state.G[outside] + shift
-        reach = problem.root[outside] * (ends.moved[c] * (1.0 + SLACK))
+        reach = problem.root[outside] * (ends.moved[c] * (1.0 + PRODUCT_ROUNDING))
         unsure = np.flatnonzero(np.where(at_upper, G + reach > 0.0, G - reach < 0.0))
         unsure = unsure[outside[unsure] != k]  # the candidate itself owes nothing
         if len(unsure) == 0:

@@ -2,7 +2,7 @@
 
 With an offset the matrix of the members M is ``[[0, y_M'], [y_M, Q_MM]]``, without one ``Q_MM``; R is its
 inverse, ``members[:p]`` are the samples in the order of its rows. An explicit inverse costs ``p^2`` per
-change and per solution. It is less accurate than a factorisation, so whoever uses it checks the
+change and per solution. It is less accurate than a factorisation, so its user checks the
 result (`path.follow` does, at every step) and calls `rebuild` where that is not good enough.
 """
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from deferlearn._utils.compiling import compiled, internal
 from deferlearn.kernels.doubledouble import add, multiply
+from deferlearn.objective.arrays import Pair
 
 
 @internal
@@ -24,29 +25,31 @@ def inverse_times(R, q, rhs, out):
 
 
 @internal
-def border(Q, Q_lo, members, p, y, offset, j, rhs, rhs_lo):
+def border(working, Q_lo, members, p, j, right):
     """The column that sample j adds to the bordered matrix."""
-    first = 1 if offset else 0
-    if offset:
-        rhs[0] = y[j]
+    Q, rhs = working.Q, right.hi
+    first = 1 if working.offset else 0
+    if working.offset:
+        rhs[0] = working.y[j]
         if Q_lo is not None:
-            rhs_lo[0] = 0.0
+            right.lo[0] = 0.0
     for i in range(p):
         rhs[first + i] = Q[j, members[i]]
         if Q_lo is not None:
-            rhs_lo[first + i] = Q_lo[members[i], j]
+            right.lo[first + i] = Q_lo[members[i], j]
 
 
 @internal
-def insert(R, members, p, offset, z, s, q_jj, y_j, j):
+def insert(working, free, p, j, z, s):
     """Add sample j to the free set; z = R @ border and s the Schur complement (unused if first)."""
-    if offset and p == 0:
-        R[0, 0] = -q_jj
-        R[0, 1] = y_j
-        R[1, 0] = y_j
+    R = free.R
+    if working.offset and p == 0:
+        R[0, 0] = -working.Q[j, j]
+        R[0, 1] = working.y[j]
+        R[1, 0] = working.y[j]
         R[1, 1] = 0.0
     else:
-        q = p + (1 if offset else 0)
+        q = p + (1 if working.offset else 0)
         for i in range(q):
             w = z[i] / s
             for k in range(q):
@@ -54,13 +57,14 @@ def insert(R, members, p, offset, z, s, q_jj, y_j, j):
             R[i, q] = -w
             R[q, i] = -w
         R[q, q] = 1.0 / s
-    members[p] = j
+    free.members[p] = j
     return p + 1
 
 
 @internal
-def drop(R, members, p, offset, r):
+def drop(free, p, offset, r):
     """Take the r-th member out of the free set."""
+    members, R = free.members, free.R
     first = 1 if offset else 0
     q = p + first
     last = q - 1
@@ -87,12 +91,14 @@ def drop(R, members, p, offset, r):
 
 
 @internal
-def rebuild(Q, members, p, y, offset, R):
-    """Compute R anew, so that rounding of many rank-one changes does not stay.
+def rebuild(working, free, p):
+    """Compute R from the Gram matrix again, so that rounding of many rank-one changes does not stay.
 
     Gauss-Jordan with pivots: inserting the members one by one would lose what ill-conditioned
     problems need. False if the matrix is singular; R is then of no use.
     """
+    Q, y, offset = working.Q, working.y, working.offset
+    members, R = free.members, free.R
     first = 1 if offset else 0
     q = p + first
     W = np.zeros((q, 2 * q))  # the matrix and, next to it, what becomes its inverse
@@ -125,8 +131,9 @@ def rebuild(Q, members, p, y, offset, R):
 
 
 @compiled
-def independent(Q, y, offset, candidates, members, R):
+def independent(working, candidates, free):
     """Make members of the candidates, in order, passing over those that depend on earlier ones."""
+    Q, offset, members, R = working.Q, working.offset, free.members, free.R
     rhs, z = np.empty(R.shape[0]), np.empty(R.shape[0])
     first = 1 if offset else 0
     p = 0
@@ -135,25 +142,28 @@ def independent(Q, y, offset, candidates, members, R):
             break
         s = Q[j, j]
         if p > 0:
-            border(Q, None, members, p, y, offset, j, rhs, rhs)
+            border(working, None, members, p, j, Pair(rhs, rhs))
             inverse_times(R, p + first, rhs, z)
             for i in range(p + first):
                 s -= rhs[i] * z[i]
         if s > 1e-9 * Q[j, j] or (offset and p == 0):
-            p = insert(R, members, p, offset, z, s, Q[j, j], y[j], j)
+            p = insert(working, free, p, j, z, s)
     return p
 
 
 @internal
-def solve(Q, Q_lo, members, p, y, offset, R, rhs, rhs_lo, x, x_lo, work):
+def solve(working, Q_lo, free, p, right, answer, work):
     """Solve the bordered system; in precise mode to the last digits of a pair. False if it fails."""
-    first = 1 if offset else 0
+    members, R = free.members, free.R
+    rhs, x, x_lo = right.hi, answer.hi, answer.lo
+    first = 1 if working.offset else 0
     q = p + first
     inverse_times(R, q, rhs, x)
     for i in range(q):
         x_lo[i] = 0.0
     if Q_lo is None:
         return True
+    Q, y, rhs_lo = working.Q, working.y, right.lo
     residual = np.empty(q)
     rebuilt = False
     previous = np.inf
@@ -186,7 +196,7 @@ def solve(Q, Q_lo, members, p, y, offset, R, rhs, rhs_lo, x, x_lo, work):
                 return True
             if rebuilt:
                 return False
-            if not rebuild(Q, members, p, y, offset, R):
+            if not rebuild(working, free, p):
                 return False
             rebuilt = True
         previous = worst

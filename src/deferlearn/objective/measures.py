@@ -1,5 +1,9 @@
 """What a state is judged by, over all kept samples, in one pass: values, violations, duality gap."""
 
+from __future__ import annotations
+
+from typing import NamedTuple
+
 import numpy as np
 
 from deferlearn._utils.compiling import compiled
@@ -19,9 +23,17 @@ def clip(a, a_lo, upper):
             a_lo[i] = 0.0
 
 
+class Tally(NamedTuple):
+    """How many negative and positive samples are kept, and the sum of their weights."""
+
+    negative: int
+    positive: int
+    weight: float
+
+
 @compiled
 def tally(kept, y, weight):
-    """How many negative and positive samples are kept, and the sum of their weights."""
+    """Count the kept samples."""
     negative, positive, total = 0, 0, 0.0
     for i in range(kept.size):
         if kept[i]:
@@ -30,18 +42,27 @@ def tally(kept, y, weight):
                 positive += 1
             else:
                 negative += 1
-    return negative, positive, total
+    return Tally(negative, positive, total)
+
+
+class Measures(NamedTuple):
+    """Sums over the kept samples; G, the dual variables a and Q are those of `path`."""
+
+    total: float  # the sum of a
+    quadratic: float  # a'Qa
+    length: float  # the sum of the lengths of the a_i's images
+    imbalance: float  # y.a, carried in two doubles
+    worst: float  # the largest violation of an optimality condition, relative to the terms of G
+    gap: float  # mu times the duality gap
+    short: float  # by how much G falls short of zero where a has no upper bound
+    inside: bool  # whether a sample is strictly inside of its box
 
 
 @compiled
-def measure(kept, a, a_lo, G, status, upper, root, y, beta, mu):
-    """Sums over the kept samples.
-
-    Returns the sum of a; a'Qa; the sum of the lengths of the a_i's images; y.a, carried in two
-    doubles; the largest violation of an optimality condition, relative to the terms of G; mu times the
-    duality gap, by how much G falls short of zero where a has no upper bound, and whether somebody is
-    strictly inside of the box.
-    """
+def measure(samples, point, kept, beta, mu):
+    """All sums in two passes."""
+    y, upper, root = samples.y, samples.upper, samples.root
+    a, a_lo, G, status = point.a, point.a_lo, point.G, point.status
     largest = 0.0
     total, quadratic, length = 0.0, 0.0, 0.0
     owed, owed_lo = 0.0, 0.0
@@ -72,4 +93,4 @@ def measure(kept, a, a_lo, G, status, upper, root, y, beta, mu):
             short = max(short, -G[i])
         else:
             gap -= (upper[i] - a[i]) * G[i]
-    return total, quadratic, length, owed + owed_lo, worst, gap, short, inside
+    return Measures(total, quadratic, length, owed + owed_lo, worst, gap, short, inside)

@@ -33,10 +33,16 @@ in two doubles (module `doubledouble`), and ``*_lo`` arrays hold the second halv
 the compiler never sees that code, which halves the first call's latency.
 """
 
+from __future__ import annotations
+
+from typing import NamedTuple
+
 import numpy as np
 
 from deferlearn._utils.compiling import compiled, internal
+from deferlearn.kernels import Array
 from deferlearn.kernels.doubledouble import add, multiply
+from deferlearn.objective.arrays import Pair
 from deferlearn.objective.free_set import border, drop, insert, inverse_times, rebuild, solve
 
 LOW, FREE, UP, OUT = 0, 1, 2, 3
@@ -47,24 +53,63 @@ UNBOUNDED = 2  # the dual has no maximum: hard margin, and the data are not sepa
 INFEASIBLE = 3  # y.a cannot follow: the working set lacks the samples that could move
 
 # Of one sum of a step, relative to its terms.
-_ROUNDING = 4e-16
+STEP_ROUNDING = 4e-16
 # Relative noise below which a slope counts as zero, and steps as no progress.
-_NOISE = 1e-13
-_NOISE_PRECISE = 1e-27
+NOISE = 1e-13
+NOISE_PRECISE = 1e-27
 # A sample whose image is this close to the span of the free ones (squared, relative) is dependent.
-_DEPENDENT = 1e-13
+IN_SPAN = 1e-13
+
+
+class Drift(NamedTuple):
+    """What moves per unit of t when nothing responds: G (a pair), and what ``y.a`` must make up for."""
+
+    G: Array
+    G_lo: Array
+    balance: float
+    balance_lo: float
+
+
+class Followed(NamedTuple):
+    """How a path ended; ``blur`` is how far rounding may have taken G from what a says."""
+
+    outcome: int
+    beta: float
+    p: int
+    steps: int
+    blur: float
+
+
+class Scratch(NamedTuple):
+    """Arrays that the steps of a path write to: systems, their solutions, the slopes of G."""
+
+    right: Pair
+    x: Pair
+    z: Pair
+    work: Array
+    slope: Array
 
 
 @internal
-def _slopes(Q, Q_lo, members, p, y, offset, x, x_lo, drift, drift_lo, slope):
+def _scratch(size, e):
+    right = Pair(np.zeros(size), np.zeros(size))
+    x, z = Pair(np.zeros(size), np.zeros(size)), Pair(np.zeros(size), np.zeros(size))
+    return Scratch(right, x, z, np.empty(size), np.empty(e))
+
+
+@internal
+def _slopes(working, Q_lo, members, p, answer, drift, slope):
     """Rates of change of G, given the response of beta and of the free samples."""
+    Q, y, offset = working.Q, working.y, working.offset
+    x, given = answer.hi, drift.G
     first = 1 if offset else 0
     e = y.size
     dbeta = x[0] if offset else 0.0
-    dbeta_lo = x_lo[0] if offset else 0.0
     if Q_lo is not None:
+        x_lo = answer.lo
+        dbeta_lo = x_lo[0] if offset else 0.0
         for i in range(e):
-            hi, lo = add(drift[i], drift_lo[i], y[i] * dbeta, y[i] * dbeta_lo)
+            hi, lo = add(given[i], drift.G_lo[i], y[i] * dbeta, y[i] * dbeta_lo)
             for j in range(p):
                 m = members[j]
                 v_hi, v_lo = multiply(Q[m, i], Q_lo[m, i], x[first + j], x_lo[first + j])
@@ -72,7 +117,7 @@ def _slopes(Q, Q_lo, members, p, y, offset, x, x_lo, drift, drift_lo, slope):
             slope[i] = hi + lo
         return
     for i in range(e):
-        slope[i] = drift[i] + y[i] * dbeta
+        slope[i] = given[i] + y[i] * dbeta
     for j in range(p):
         c, row = x[first + j], Q[members[j]]
         for i in range(e):
@@ -80,55 +125,55 @@ def _slopes(Q, Q_lo, members, p, y, offset, x, x_lo, drift, drift_lo, slope):
 
 
 @internal
-def _respond(
-    Q, Q_lo, y, root, offset, members, p, R, drift, drift_lo, dq, dq_lo,
-    x, x_lo, slope, rhs, rhs_lo, work,
-):  # fmt: skip
+def _respond(working, Q_lo, free, p, drift, scratch):
     """How beta and the free samples (x) and every G (slope) answer to the drift, per unit of t.
 
     Returns whether the answer is accurate, the length of the members' movement (by their images) and
     the largest change of a member.
     """
+    y, root, offset, members = working.y, working.root, working.offset, free.members
+    given, dq = drift.G, drift.balance
+    rhs, x, slope, work = scratch.right.hi, scratch.x.hi, scratch.slope, scratch.work
     first = 1 if offset else 0
     if offset and p == 0:
-        x[0], x_lo[0] = 0.0, 0.0
+        x[0], scratch.x.lo[0] = 0.0, 0.0
     else:
         if offset:
-            rhs[0], rhs_lo[0] = dq, dq_lo
+            rhs[0], scratch.right.lo[0] = dq, drift.balance_lo
         for i in range(p):
-            rhs[first + i] = -drift[members[i]]
-            rhs_lo[first + i] = -drift_lo[members[i]]
-        if not solve(Q, Q_lo, members, p, y, offset, R, rhs, rhs_lo, x, x_lo, work):
+            rhs[first + i] = -given[members[i]]
+            scratch.right.lo[first + i] = -drift.G_lo[members[i]]
+        if not solve(working, Q_lo, free, p, scratch.right, scratch.x, work):
             return False, 0.0, 0.0
     moved, fastest = 0.0, 0.0
     for attempt in range(4):
-        _slopes(Q, Q_lo, members, p, y, offset, x, x_lo, drift, drift_lo, slope)
+        _slopes(working, Q_lo, members, p, scratch.x, drift, slope)
         moved, fastest = 0.0, 0.0
         for i in range(p):
             moved += root[members[i]] * abs(x[first + i])
             fastest = max(fastest, abs(x[first + i]))
         if Q_lo is not None or p == 0:
             break
-        # The members' slopes vanish, or R needs help: once more with what is left, then anew.
+        # The members' slopes vanish, or R needs help: once more with what is left, then rebuilt.
         worst, scale, balance = 0.0, 0.0, dq
         for i in range(p):
             m = members[i]
             worst = max(worst, abs(slope[m]))
-            scale = max(scale, root[m] * moved + abs(drift[m]))
+            scale = max(scale, root[m] * moved + abs(given[m]))
             balance -= y[m] * x[first + i]
         if offset:
             scale += abs(x[0])
-        if worst <= _NOISE * scale and (not offset or abs(balance) <= _NOISE * (1 + abs(dq))):
+        if worst <= NOISE * scale and (not offset or abs(balance) <= NOISE * (1 + abs(dq))):
             break
         if attempt == 3:
             return worst <= 1e-9 * scale, moved, fastest
-        if attempt == 1 and not rebuild(Q, members, p, y, offset, R):
+        if attempt == 1 and not rebuild(working, free, p):
             return False, moved, fastest
         if offset:
             rhs[0] = balance
         for i in range(p):
             rhs[first + i] = -slope[members[i]]
-        inverse_times(R, p + first, rhs, work)
+        inverse_times(free.R, p + first, rhs, work)
         for i in range(p + first):
             x[i] += work[i]
     return True, moved, fastest
@@ -149,32 +194,30 @@ def _rest_of_step(a, a_lo, d, d_lo, step, bound):
 
 
 @internal
-def _to_bound(a, a_lo, upper, status, i, at_upper):
-    a[i] = upper[i] if at_upper else 0.0
-    a_lo[i] = 0.0
-    status[i] = UP if at_upper else LOW
+def _to_bound(working, point, i, at_upper):
+    point.a[i] = working.upper[i] if at_upper else 0.0
+    point.a_lo[i] = 0.0
+    point.status[i] = UP if at_upper else LOW
 
 
 @internal
-def enter(
-    Q, Q_lo, y, upper, offset, a, a_lo, G, beta, status, members, p, R, j,
-    rhs, rhs_lo, z, z_lo, work,
-):  # fmt: skip
+def _enter(working, Q_lo, point, beta, free, p, j, scratch):
     """Let sample j become free, or trade it against a member if it depends on them.
 
     Returns the outcome, beta and the new number of members.
     """
+    Q, y, upper, offset = working.Q, working.y, working.upper, working.offset
+    a, a_lo, G, status = point.a, point.a_lo, point.G, point.status
+    members, rhs, z, z_lo = free.members, scratch.right.hi, scratch.z.hi, scratch.z.lo
     first = 1 if offset else 0
     if offset and p == 0:
         status[j] = FREE
-        return DONE, beta, insert(R, members, p, offset, z, 1.0, Q[j, j], y[j], j)
-    border(Q, Q_lo, members, p, y, offset, j, rhs, rhs_lo)
-    if not solve(Q, Q_lo, members, p, y, offset, R, rhs, rhs_lo, z, z_lo, work):
+        return DONE, beta, insert(working, free, p, j, z, 1.0)
+    border(working, Q_lo, members, p, j, scratch.right)
+    if not solve(working, Q_lo, free, p, scratch.right, scratch.z, scratch.work):
         return STUCK, beta, p
     s, size = Q[j, j], Q[j, j]
-    if (
-        offset
-    ):  # with a border even a zero row of Q is compared with what the members' rows left in R
+    if offset:  # even a zero row of Q is compared with what the members' rows left in R
         for i in range(p):
             size = max(size, Q[members[i], members[i]])
     if Q_lo is None:
@@ -184,13 +227,13 @@ def enter(
     else:
         lo = Q_lo[j, j]
         for i in range(p + first):
-            v_hi, v_lo = multiply(rhs[i], rhs_lo[i], z[i], z_lo[i])
+            v_hi, v_lo = multiply(rhs[i], scratch.right.lo[i], z[i], z_lo[i])
             s, lo = add(s, lo, -v_hi, -v_lo)
             size += abs(v_hi)
     # A full house means the rank of the feature space is reached: j depends, whatever rounding says.
-    if s > _DEPENDENT * size and p < members.size:
+    if s > IN_SPAN * size and p < members.size:
         status[j] = FREE
-        return DONE, beta, insert(R, members, p, offset, z, s, Q[j, j], y[j], j)
+        return DONE, beta, insert(working, free, p, j, z, s)
 
     # j's image lies in the span of the members': moving a_j and, against it, theirs changes neither
     # w nor G, but for rounding. Go that way until someone meets a bound.
@@ -243,54 +286,45 @@ def enter(
                 moved, lo = add(moved, lo, -v_hi, -v_lo)
         G[i] += sign * reach * (moved + lo)
     if best == p:
-        _to_bound(a, a_lo, upper, status, j, status[j] == LOW)
+        _to_bound(working, point, j, status[j] == LOW)
         return DONE, beta, p
     a[j], a_lo[j] = add(a[j], a_lo[j], sign * reach, sign * reach_lo)
     leaving = members[best]
-    _to_bound(a, a_lo, upper, status, leaving, -sign * z[first + best] > 0)
-    p = drop(R, members, p, offset, best)
+    _to_bound(working, point, leaving, -sign * z[first + best] > 0)
+    p = drop(free, p, offset, best)
     status[j] = FREE
     if offset and p == 0:
-        return DONE, beta, insert(R, members, p, offset, z, 1.0, Q[j, j], y[j], j)
+        return DONE, beta, insert(working, free, p, j, z, 1.0)
     members[p] = j
     p += 1
     # The trade's pivot can be small: start from scratch.
-    return (DONE if rebuild(Q, members, p, y, offset, R) else STUCK), beta, p
+    return (DONE if rebuild(working, free, p) else STUCK), beta, p
 
 
 @compiled
-def follow(
-    Q, Q_lo, y, upper, root, offset,
-    a, a_lo, G, beta, status, members, p, R,
-    drift, drift_lo, dq, dq_lo, max_steps,
-):  # fmt: skip
-    """Follow the path from t = 0 to t = 1, changing the state in place.
+def follow(working, Q_lo, point, beta, free, p, drift, most_steps):
+    """Follow the path from t = 0 to t = 1, changing the point and the free set in place.
 
     Parameters
     ----------
-    Q, Q_lo : (e, e) the signed Gram matrix of the working set
-    y, upper, root : labels, upper bounds, square roots of Q's diagonal
-    a, a_lo, G, status, members, R : the state; ``members[:p]`` are the free samples
-    drift, drift_lo, dq, dq_lo : what moves
-
-    Returns
-    -------
-    outcome, beta, p, n_steps, and how far rounding may have taken G from what a says
+    working, Q_lo : the working set; the second half of its Gram matrix, or None
+    point, beta, free, p : where the path starts; ``free.members[:p]`` are the free samples
+    drift : what moves
     """
+    y, upper, root, offset = working.y, working.upper, working.root, working.offset
+    a, a_lo, G, status = point.a, point.a_lo, point.G, point.status
+    members, given, dq = free.members, drift.G, drift.balance
     e = y.size
     first = 1 if offset else 0
-    size = R.shape[0]
-    rhs, rhs_lo = np.zeros(size), np.zeros(size)
-    x, x_lo = np.zeros(size), np.zeros(size)
-    z, z_lo = np.zeros(size), np.zeros(size)
-    work = np.empty(size)
-    slope, crossed = np.empty(e), np.empty(e)
+    scratch = _scratch(free.R.shape[0], e)
+    x, x_lo, slope = scratch.x.hi, scratch.x.lo, scratch.slope
+    crossed = np.empty(e)
     barred = np.zeros(e, dtype=np.bool_)  # came and left without progress: may not come again
-    noise = _NOISE if Q_lo is None else _NOISE_PRECISE
+    noise = NOISE if Q_lo is None else NOISE_PRECISE
     left, left_lo = 1.0, 0.0
     blur = 0.0
     idle = 0
-    for step in range(max_steps):
+    for step in range(most_steps):
         if offset and p == 0 and dq != 0.0:
             # Nobody can respond: let beta run until the first sample that could comes free.
             way = -1.0 if dq > 0.0 else 1.0
@@ -300,19 +334,16 @@ def follow(
                 if could and abs(G[i]) < distance:
                     chosen, distance = i, abs(G[i])
             if chosen == e:
-                return INFEASIBLE, beta, p, step, blur
+                return Followed(INFEASIBLE, beta, p, step, blur)
             beta += way * distance
             for i in range(e):
                 G[i] += y[i] * way * distance
             status[chosen] = FREE
-            p = insert(R, members, p, offset, z, 1.0, Q[chosen, chosen], y[chosen], chosen)
+            p = insert(working, free, p, chosen, scratch.z.hi, 1.0)
 
-        good, moved, fastest = _respond(
-            Q, Q_lo, y, root, offset, members, p, R, drift, drift_lo, dq, dq_lo,
-            x, x_lo, slope, rhs, rhs_lo, work,
-        )  # fmt: skip
+        good, moved, fastest = _respond(working, Q_lo, free, p, drift, scratch)
         if not good:
-            return STUCK, beta, p, step, blur
+            return Followed(STUCK, beta, p, step, blur)
         dbeta = abs(x[0]) if offset else 0.0
 
         # The first event.
@@ -342,7 +373,7 @@ def follow(
             room, d = G[i], -slope[i]
             if status[i] == UP:
                 room, d = -room, -d
-            if d <= noise * (root[i] * moved + dbeta + abs(drift[i])):
+            if d <= noise * (root[i] * moved + dbeta + abs(given[i])):
                 continue
             room = max(room, 0.0) / d
             if room < dt or (room == dt and d > weight):
@@ -367,9 +398,9 @@ def follow(
                 a[m] += dt * x[first + i]
         left, left_lo = add(left, left_lo, -dt, -dt_lo)
         if Q_lo is None:
-            blur += _ROUNDING * dt * moved
+            blur += STEP_ROUNDING * dt * moved
         if event == e:
-            return DONE, beta, p, step + 1, blur
+            return Followed(DONE, beta, p, step + 1, blur)
 
         progress = dt > noise
         if progress:
@@ -379,18 +410,15 @@ def follow(
         else:
             idle += 1
             if idle > 3 * e + 100:
-                return STUCK, beta, p, step + 1, blur
+                return Followed(STUCK, beta, p, step + 1, blur)
         if leaves:
             m = members[event]
-            _to_bound(a, a_lo, upper, status, m, x[first + event] > 0.0)
-            p = drop(R, members, p, offset, event)
+            _to_bound(working, point, m, x[first + event] > 0.0)
+            p = drop(free, p, offset, event)
             if not progress:
                 barred[m] = True
         else:
-            outcome, beta, p = enter(
-                Q, Q_lo, y, upper, offset, a, a_lo, G, beta, status, members, p, R, event,
-                rhs, rhs_lo, z, z_lo, work,
-            )  # fmt: skip
+            outcome, beta, p = _enter(working, Q_lo, point, beta, free, p, event, scratch)
             if outcome != DONE:
-                return outcome, beta, p, step + 1, blur
-    return STUCK, beta, p, max_steps, blur
+                return Followed(outcome, beta, p, step + 1, blur)
+    return Followed(STUCK, beta, p, most_steps, blur)

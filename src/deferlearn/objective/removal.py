@@ -8,37 +8,32 @@ import numpy as np
 
 from deferlearn._utils.compiling import compiled
 from deferlearn.kernels.doubledouble import add, multiply
+from deferlearn.objective.arrays import Ends, FreeSet, Point
 from deferlearn.objective.free_set import drop
-from deferlearn.objective.path import FREE, OUT, follow
+from deferlearn.objective.path import FREE, OUT, Drift, follow
 
-_ROUNDING = 2e-16
+# Of one entry of G, relative to its terms.
+START_ROUNDING = 2e-16
 
 
 @compiled
-def removal_paths(
-    Q, Q_lo, y, upper, root, offset,
-    a, a_lo, G, beta, status, members, p, R, mu, quadratic,
-    local, outside, columns, columns_lo, mu_new, max_steps,
-):  # fmt: skip
-    """Follow the removal of each of several candidates, all from the same state.
-
-    Candidate c stands at position ``local[c]`` of the working set, or outside of it (-1); then
-    ``columns[c]`` holds its Gram column and ``outside[c]`` the pair of its own entry, the pair of its
-    dual variable, its label and its G. ``quadratic`` is a'Qa.
-
-    Returns, for each: a row of numbers (outcome; exact change of the dual value, which is the gain if
-    the rest agrees; steps; beta; the working set's part of mu times the duality gap; by how much G
-    falls short of zero where a has no upper bound; at most how far mu w has moved), the working set's a
-    (a pair) and status at the end; and members, p, R of the last one.
-    """
-    e = y.size
-    n = local.size
-    numbers = np.zeros((n, 7))
+def removal_paths(start, Q_lo, candidates, most_steps):
+    """Follow the removal of each of several candidates, all from the same state."""
+    working, point, free, p = start.working, start.point, start.free, start.p
+    Q, y, upper, offset = working.Q, working.y, working.upper, working.offset
+    a, a_lo, G, status = point.a, point.a_lo, point.G, point.status
+    beta, mu = start.beta, start.mu
+    local, mu_new, outside = candidates.local, candidates.mu, candidates.outside
+    e, n = y.size, local.size
+    outcome, n_steps = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    gain, beta_end, moved = np.empty(n), np.empty(n), np.empty(n)
+    gap_end, short_end = np.empty(n), np.empty(n)
     a_end, a_end_lo = np.empty((n, e)), np.zeros((n, e))
     status_end = np.empty((n, e), dtype=np.int8)
-    members_c = members.copy()
     q = p + (1 if offset else 0)
-    R_c = np.empty_like(R)
+    members, R = free.members, free.R
+    members_c, R_c = members.copy(), np.empty_like(R)
+    free_c = FreeSet(members_c, R_c)
     p_c = p
     G_c, drift, drift_lo = np.empty(e), np.empty(e), np.zeros(e)
     for c in range(n):
@@ -55,20 +50,20 @@ def removal_paths(
         dmu = mu_new[c] - mu
         if k >= 0:
             a_k, a_k_lo, y_k = a[k], a_lo[k], y[k]
-            column, column_lo = Q[k], columns_lo[0]
+            column, column_lo = Q[k], outside.columns_lo[0]
             if Q_lo is not None:
                 column_lo = Q_lo[k]
             if status_c[k] == FREE:
                 for r in range(p):
                     if members_c[r] == k:
-                        p_c = drop(R_c, members_c, p_c, offset, r)
+                        p_c = drop(free_c, p_c, offset, r)
                         break
             status_c[k] = OUT
             a_c[k] = 0.0
             lo_c[k] = 0.0
         else:
-            a_k, a_k_lo, y_k = outside[c, 2], outside[c, 3], outside[c, 4]
-            column, column_lo = columns[c], columns_lo[c]
+            a_k, a_k_lo, y_k = outside.a[c], outside.a_lo[c], outside.y[c]
+            column, column_lo = outside.columns[c], outside.columns_lo[c]
         for i in range(e):
             if Q_lo is not None:
                 hi, lo = multiply(column[i], column_lo[i], -a_k, -a_k_lo)
@@ -77,14 +72,14 @@ def removal_paths(
                 drift[i] = -column[i] * a_k - dmu
             else:
                 drift[i] = -dmu
-        outcome, beta_c, p_c, steps, blur = follow(
-            Q, Q_lo, y, upper, root, offset,
-            a_c, lo_c, G_c, beta, status_c, members_c, p_c, R_c,
-            drift, drift_lo, y_k * a_k, y_k * a_k_lo, max_steps,
+        followed = follow(
+            working, Q_lo, Point(a_c, lo_c, G_c, status_c), beta, free_c, p_c,
+            Drift(drift, drift_lo, y_k * a_k, y_k * a_k_lo), most_steps,
         )  # fmt: skip
+        beta_c, p_c = followed.beta, followed.p
 
         # Of G itself at the start, which matters where mu falls by much.
-        blur += _ROUNDING * (mu + abs(beta))
+        blur = followed.blur + START_ROUNDING * (mu + abs(beta))
         gap, short = 0.0, 0.0
         for i in range(e):
             if status_c[i] != OUT:
@@ -126,19 +121,22 @@ def removal_paths(
         if k < 0:
             linear -= a_k
             size += a_k
-            first_order -= a_k * (outside[c, 5] - y_k * beta + mu)
-            v_hi, v_lo = multiply(outside[c, 0], outside[c, 1], -a_k, -a_k_lo)
+            first_order -= a_k * (outside.G[c] - y_k * beta + mu)
+            v_hi, v_lo = multiply(outside.diagonal[c], outside.diagonal_lo[c], -a_k, -a_k_lo)
             own, own_lo = add(own, own_lo, v_hi, v_lo)
             second_order -= a_k * (own + own_lo)
         if offset:  # an imbalance moves the dual value by b times itself
             gap += abs(owed) * abs(beta_c)
-        gain = (
+        gain[c] = (
             -linear
             + (2.0 * first_order + second_order) / (2.0 * mu_new[c])
-            - quadratic * dmu / (2.0 * mu * mu_new[c])
+            - start.quadratic * dmu / (2.0 * mu * mu_new[c])
         )
-        numbers[c, 0], numbers[c, 1], numbers[c, 2] = outcome, gain, steps
-        numbers[c, 3], numbers[c, 4], numbers[c, 5] = beta_c, gap, short
+        outcome[c], n_steps[c] = followed.outcome, followed.steps
+        beta_end[c], gap_end[c], short_end[c] = beta_c, gap, short
         # Each image in the sum is off by at most the blur at the start and at the end.
-        numbers[c, 6] = np.sqrt(max(second_order, 0.0) + 4.0 * blur * size)
-    return numbers, a_end, a_end_lo, status_end, members_c, p_c, R_c
+        moved[c] = np.sqrt(max(second_order, 0.0) + 4.0 * blur * size)
+    return Ends(
+        candidates.ks, mu_new, outcome, n_steps, gain, beta_end, gap_end, short_end, moved,
+        a_end, a_end_lo, status_end, free_c, p_c,
+    )  # fmt: skip

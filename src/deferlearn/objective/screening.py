@@ -3,7 +3,7 @@ r"""Certified bounds on the gains of many candidates at once, without following 
 Lower bounds evaluate the present primal point without the sample: F is a minimum over (w, b), so any
 point gives an upper value of F(A \ k). Upper bounds evaluate a dual point of A \ k: any feasible
 point gives a lower value. For all candidates the dual restricted to the samples near the margin
-has the same Hessian; one factorisation and a few steps of ADMM on a matrix with one column a
+has the same Hessian; one factorisation and a few steps of ADMM on a matrix with one row per
 candidate give points so good that the bounds decide almost every comparison.
 """
 
@@ -11,33 +11,26 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from deferlearn.kernels.gram import Array, Index
+from deferlearn.kernels import Array, Index
+from deferlearn.objective.arrays import Ends, Score
 from deferlearn.objective.crude import crude_bounds
 from deferlearn.objective.decision import decide
 from deferlearn.objective.evaluation import leaves_nothing, shared_gains
 from deferlearn.objective.path import LOW, UP
 from deferlearn.objective.response import Response
-from deferlearn.objective.solver import GAP, NOBODY, Counters, Ends, buffers, most_steps
+from deferlearn.objective.solver import GAP, Counters, candidates_of, most_steps, start_of
 from deferlearn.objective.state import State, WorkingSet
 from deferlearn.objective.validation import as_reals
 
-# Bound samples near the margin that may respond besides the free ones: this many times their number.
-# More of them make bounds tighter and dearer: worth it only where no exact gain follows.
+# Bound samples near the margin that may respond together with the free ones: this many times their number.
+# More of them make bounds tighter and costlier: worth it only where no exact gain follows.
 NEAR, NEAR_ALONE, LEAST_NEAR = 1.0, 1.5, 16
-# So many respond at most: their matrix is inverted, and each candidate has a row of their size.
+# The most samples that respond: their matrix is inverted, and each candidate has a row of their size.
 MOST_NEAR = 1536
-
-
-class Score(NamedTuple):
-    """What is of interest: the largest ``scale * gain - cost``, up to the factor ``1 - tol``."""
-
-    scale: float
-    cost: Array
-    tol: float
 
 
 def check_score(scale: Any, cost: Any, tol: Any, count: int) -> Score:
@@ -63,7 +56,7 @@ class Screening:
         self._kept = threading.local()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"n_jobs": self.n_jobs}  # what is kept can be made anew
+        return {"n_jobs": self.n_jobs}  # what is kept can be computed again
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.n_jobs = state["n_jobs"]
@@ -85,7 +78,7 @@ class Screening:
         """
         if state.trivial:
             return np.zeros(len(ks)), np.zeros(len(ks))
-        value, slack = state.value, state.numbers[-1]
+        value, slack = state.value, state.numbers.slack
         lower, upper = crude_bounds(state, ks)
         # Both bounds lean on the present state, which is optimal up to its slack.
         lower, upper = np.maximum(lower - slack, 0.0), np.minimum(upper + slack, value)
@@ -117,24 +110,25 @@ class Screening:
     def decide(
         self, state: State, ws: WorkingSet, ks: Index, score: Score, counters: Counters
     ) -> tuple[Array, Array, Ends] | None:
-        """The same, solved as far as needed to tell the best, and its end; None if that is not for here."""
+        """The same, solved as far as it takes to tell the best, and the end of its path.
+
+        None where one compiled call cannot do it.
+        """
         if not ws.whole or state.precise or state.trivial or leaves_nothing(state, ks).any():
             return None
         response = self._kept_response(state, ws)
         if response is None:
             return None
-        mu = state.mu_without(ks)
-        done, lower, upper, n_paths, n_steps, at, end = decide(
-            ks, score.scale, score.cost, score.tol, mu, GAP * state.unit, most_steps(ws),
-            ws.Q, buffers(state, ws), NOBODY, response.arrays, state.problem.arrays, state.arrays,
-            state.numbers,
+        decision = decide(
+            candidates_of(state, ws, ks), score, GAP * state.unit, most_steps(ws),
+            start_of(state, ws), response.near, state.snapshot,
         )  # fmt: skip
-        counters.n_paths += n_paths
-        counters.n_steps += n_steps
-        if not done:
+        counters.n_paths += decision.n_paths
+        counters.n_steps += decision.n_steps
+        if not decision.done:
             return None
-        counters.n_exact += n_paths
-        return lower, upper, Ends(ks[at : at + 1], mu[at : at + 1], *end)
+        counters.n_exact += decision.n_paths
+        return decision.lower, decision.upper, decision.end
 
     def _kept_response(self, state: State, ws: WorkingSet) -> Response | None:
         old: Response | None = getattr(self._kept, "response", None)

@@ -8,16 +8,17 @@ check at the end, on the gradient computed afresh over all samples, is a proof o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from deferlearn.kernels.gram import Array, Index
-from deferlearn.objective.path import DONE, FREE, LOW, OUT, UNBOUNDED, UP, follow
+from deferlearn.kernels import Array, Index
+from deferlearn.objective.arrays import Candidates, Ends, FreeSet, Outsiders, Point, Start
+from deferlearn.objective.path import DONE, FREE, LOW, OUT, UNBOUNDED, UP, Drift, follow
 from deferlearn.objective.removal import removal_paths
 from deferlearn.objective.start import COLD_START_LIMIT, free_independent, guess_start
-from deferlearn.objective.state import State, WorkingSet, capacity, nearest
+from deferlearn.objective.state import Problem, State, WorkingSet, capacity, empty_state, nearest
 
 # A committed state misses its optimality conditions by no more than this, relative to their terms...
 RESIDUAL = 1e-10
@@ -26,15 +27,13 @@ GAP = 1e-10
 # Imbalance of the dual variables, relative to their sum, from which on rounding is taken back.
 DRIFT = 1e-14
 # Where rounding alone could reach this share of the gradient, doubles are not enough.
-ROUNDING = 2e-11
+MOST_ROUNDING = 2e-11
 # Bound samples in a working set beyond the free ones, as a multiple of these, at least and at most.
 EXTRA, LEAST_EXTRA, MOST_EXTRA = 2, 96, 1536
 # Violators taken in at once when the working set is not everything.
 MOST_VIOLATORS = 1024
-
-
-# For paths on which every candidate is in the working set.
-NOBODY = np.zeros((1, 6))
+# Dual boxes below this share of the largest are taken as empty: leaving a hinge out only lowers F.
+NEGLIGIBLE = 1e-12
 
 
 class NumericalError(RuntimeError):
@@ -56,7 +55,7 @@ class Counters:
     n_removed : removals committed
     n_paths, n_steps : paths followed, and their breakpoints
     n_repaired : states that missed their conditions after a path, and were repaired
-    n_resolved : states solved anew from nothing
+    n_resolved : states solved again from nothing
     n_precise : switches to double-double arithmetic
     """
 
@@ -70,7 +69,7 @@ class Counters:
     n_precise: int = 0
 
     def add(self, other: Counters) -> None:
-        """Count what somebody else has solved."""
+        """Count what another thread has solved."""
         for name, count in vars(other).items():
             setattr(self, name, getattr(self, name) + count)
 
@@ -81,125 +80,80 @@ def working_set(state: State, must: Index | None = None) -> WorkingSet:
     return WorkingSet(state.problem, nearest(state, extra, must), state.precise)
 
 
-def _buffers(state: State, ws: WorkingSet) -> tuple[Index, Array, int]:
-    cap = capacity(state.problem, len(ws.index))
-    p = len(state.members)
-    members = np.zeros(max(cap, p), dtype=np.int64)
+def _start(state: State, ws: WorkingSet) -> Start:
+    """The state in the working set's order, its free set with room to grow."""
+    p, q = len(state.members), len(state.R)
+    members = np.zeros(max(capacity(state.problem, len(ws.index)), p), dtype=np.int64)
     members[:p] = ws.position[state.members]
     R = np.empty((len(members) + 1, len(members) + 1))
-    q = len(state.R)
     R[:q, :q] = state.R
-    return members, R, p
+    # Paths copy what they change: where every sample is in the working set nothing is gathered.
+    point = state.point if ws.whole else state.point.at(ws.index)
+    return Start(ws.arrays, point, FreeSet(members, R), p, state.beta, state.mu, state.quadratic)
+
+
+def start_of(state: State, ws: WorkingSet) -> Start:
+    """Where removals from this state start; not to be changed."""
+    owner, made = state.once("start", lambda: (ws, _start(state, ws)))
+    return made if owner is ws else _start(state, ws)
 
 
 def _scatter(
-    state: State, ws: WorkingSet, a: Array, a_lo: Array, status: Any, beta: float,
-    members: Index, p: int, R: Array,
-) -> None:  # fmt: skip
-    state.a[ws.index] = a
-    state.a_lo[ws.index] = a_lo
-    state.status[ws.index] = status
+    state: State,
+    ws: WorkingSet,
+    duals: tuple[Array, Array, Any],
+    beta: float,
+    free: FreeSet,
+    p: int,
+) -> None:
+    """Take over where a path has ended: dual variables (a pair) and statuses, beta, the free set."""
+    state.a[ws.index], state.a_lo[ws.index], state.status[ws.index] = duals
     state.beta = float(beta)
-    state.members = ws.index[members[:p]]
+    state.members = ws.index[free.members[:p]]
     q = p + 1 if state.problem.offset and p > 0 else p
-    state.R = R[:q, :q].copy()
+    state.R = free.R[:q, :q].copy()
     state.changed()
 
 
-def buffers(state: State, ws: WorkingSet) -> tuple[Index, Array, int]:
-    """The free set in the working set's order, with room to grow; not to be changed."""
-    owner, made = state.once("buffers", lambda: (ws, _buffers(state, ws)))
-    return made if owner is ws else _buffers(state, ws)
-
-
-class Ends(NamedTuple):
-    """Where the paths of several candidates end; one row each. Members, p and R are the last one's."""
-
-    ks: Index
-    mu: Array
-    numbers: Array
-    a: Array
-    a_lo: Array
-    status: Any
-    members: Index
-    p: int
-    R: Array
-
-    @property
-    def outcome(self) -> Array:
-        """How each path ended."""
-        return self.numbers[:, 0]
-
-    @property
-    def gain(self) -> Array:
-        """What each removal gains, if its end is optimal."""
-        return self.numbers[:, 1]
-
-    @property
-    def beta(self) -> Array:
-        """The offset at each end, times mu."""
-        return self.numbers[:, 3]
-
-    @property
-    def gap(self) -> Array:
-        """The working set's part of mu times each duality gap."""
-        return self.numbers[:, 4]
-
-    @property
-    def short(self) -> Array:
-        """By how much G falls short of zero where dual variables have no upper bound."""
-        return self.numbers[:, 5]
-
-    @property
-    def moved(self) -> Array:
-        """At most how far each path has moved mu w, by its length in feature space."""
-        return self.numbers[:, 6]
-
-
-def removal_ends(
-    state: State, ws: WorkingSet, ks: Index, counters: Counters, mu_new: Array | None = None
-) -> Ends:
-    """Follow the removal of each of ks; with ``mu_new`` a k of -1 removes nobody."""
-    problem = state.problem
+def candidates_of(state: State, ws: WorkingSet, ks: Index, mu: Array | None = None) -> Candidates:
+    """What paths must know of the samples ks; with ``mu`` a k of -1 removes no sample."""
     local = ks if ws.whole else np.where(ks < 0, -1, ws.position[ks])
-    outside = columns = columns_lo = NOBODY
-    if not ws.whole or mu_new is not None:
-        outside, columns, columns_lo = _outsiders(state, ws, ks, local)
-    mu = state.mu_without(ks) if mu_new is None else mu_new
-    members, R, p = buffers(state, ws)
-    # The paths copy what they change: where everybody is in the working set nothing is gathered.
-    everybody = slice(None) if ws.whole else ws.index
-    out = removal_paths(
-        ws.Q, ws.Q_lo, ws.y, ws.upper, ws.root, problem.offset,
-        state.a[everybody], state.a_lo[everybody], state.G[everybody], state.beta,
-        state.status[everybody], members, p, R, state.mu, state.quadratic,
-        local, outside, columns, columns_lo, mu, most_steps(ws),
-    )  # fmt: skip
-    ends = Ends(ks, mu, *out)
-    counters.n_paths += len(ks)
-    counters.n_steps += int(sum(ends.numbers[:, 2]))
+    outside = NO_OUTSIDERS
+    if not ws.whole or mu is not None:
+        outside = _outsiders(state, ws, ks, local)
+    return Candidates(ks, local, state.mu_without(ks) if mu is None else mu, outside)
+
+
+def removal_ends(state: State, ws: WorkingSet, candidates: Candidates, counters: Counters) -> Ends:
+    """Follow the removal of each of the candidates."""
+    ends: Ends = removal_paths(start_of(state, ws), ws.Q_lo, candidates, most_steps(ws))
+    counters.n_paths += len(ends.ks)
+    counters.n_steps += int(ends.steps.sum())
     return ends
 
 
-def _outsiders(state: State, ws: WorkingSet, ks: Index, local: Index) -> tuple[Array, Array, Array]:
-    """What `removal_paths` must know of candidates outside of the working set; nobody is all zeros."""
-    gram, somebody = state.problem.gram, ks >= 0
-    outside, columns = np.zeros((len(ks), 6)), np.zeros((len(ks), len(ws.index)))
-    columns_lo = np.zeros_like(columns)
-    at = np.flatnonzero(somebody & (local < 0))
+def _outsiders(state: State, ws: WorkingSet, ks: Index, local: Index) -> Outsiders:
+    """The candidates outside of the working set; of others, and of -1, all numbers are zero."""
+    gram, count = state.problem.gram, len(ks)
+    columns, columns_lo = np.zeros((count, len(ws.index))), np.zeros((count, len(ws.index)))
+    diagonal, diagonal_lo, a, a_lo, y, G = np.zeros((6, count))
+    at = np.flatnonzero((ks >= 0) & (local < 0))
     if len(at):
         k = ks[at]
-        outside[at, 0] = gram.diagonal[k]
-        outside[at, 2], outside[at, 3] = state.a[k], state.a_lo[k]
-        outside[at, 4], outside[at, 5] = state.problem.y[k], state.G[k]
+        diagonal[at], y[at], G[at] = gram.diagonal[k], state.problem.y[k], state.G[k]
+        a[at], a_lo[at] = state.a[k], state.a_lo[k]
         if state.precise:
             columns[at], columns_lo[at] = gram.block_pair(k, ws.index)
             for c in at:
                 hi, lo = gram.block_pair(ks[c : c + 1], ks[c : c + 1])
-                outside[c, 0], outside[c, 1] = hi[0, 0], lo[0, 0]
+                diagonal[c], diagonal_lo[c] = hi[0, 0], lo[0, 0]
         else:
             columns[at] = gram.block(k, ws.index)
-    return outside, columns, columns_lo
+    return Outsiders(diagonal, diagonal_lo, a, a_lo, y, G, columns, columns_lo)
+
+
+# For paths on which every candidate is in the working set.
+NO_OUTSIDERS = Outsiders(*np.zeros((6, 1)), *np.zeros((2, 1, 1)))
 
 
 def most_steps(ws: WorkingSet) -> int:
@@ -215,7 +169,7 @@ def remove(
     ``end`` is where the path of k alone leads, if that is known already.
     """
     if end is None and not state.trivial_without(k):
-        end = removal_ends(state, ws, np.array([k]), counters)
+        end = removal_ends(state, ws, candidates_of(state, ws, np.array([k])), counters)
     state.kept[k] = False
     state.removed.append(k)
     state.a[k] = 0.0
@@ -223,9 +177,7 @@ def remove(
     state.status[k] = OUT
     state.changed()
     if end is not None and end.outcome[0] == DONE:
-        _scatter(
-            state, ws, end.a[0], end.a_lo[0], end.status[0], end.beta[0], end.members, end.p, end.R
-        )
+        _scatter(state, ws, (end.a[0], end.a_lo[0], end.status[0]), end.beta[0], end.free, end.p)
     else:
         _free_to_bounds(state)
     settle(state, counters)
@@ -242,12 +194,12 @@ def _free_to_bounds(state: State) -> None:
 
 
 def is_settled(state: State) -> bool:
-    """Whether the state, whose gradient must be fresh, is optimal as far as we promise."""
+    """Whether the state, whose gradient must be fresh, is optimal to the accuracy that is guaranteed."""
     return (
         abs(state.imbalance()) <= 1e-12 * max(1.0, state.total)
         and state.worst_violation <= RESIDUAL
         and state.gap() <= GAP * state.unit
-        and state.rounding() <= ROUNDING
+        and state.rounding() <= MOST_ROUNDING
     )
 
 
@@ -257,6 +209,24 @@ def solve(state: State, counters: Counters) -> None:
         guess_start(state)
     settle(state, counters)
     counters.n_repaired = 0  # a first solution repairs nothing
+
+
+def solve_boxed(problem: Problem, box: Array, mu: float, start: State | None = None) -> State:
+    """``max sum(a) - a'Qa / (2 mu)`` over ``0 <= a <= box`` (and ``y.a = 0`` with an offset), verified.
+
+    The Gram matrix and labels are those of the problem; ``start`` is the solution of a similar one.
+    """
+    kept = box > NEGLIGIBLE * box.max()
+    alpha = mu / (2.0 * float(box[kept].sum()))
+    problem = replace(problem, weight=box, upper=box, alpha=alpha)
+    if start is not None and (start.kept == kept).all():
+        state = replace(start.copy(), problem=problem)
+    else:
+        state = empty_state(problem)
+        state.kept = kept
+        state.status[~kept] = OUT
+    settle(state, Counters())
+    return state
 
 
 def settle(state: State, counters: Counters) -> None:
@@ -286,7 +256,7 @@ def settle(state: State, counters: Counters) -> None:
                 counters.n_resolved += 1
             if _approach(state, rng, 1e-3 if attempt == 1 else 0.0, counters):
                 return
-            if state.rounding() > ROUNDING:  # doubles cannot do it, whatever the start
+            if state.rounding() > MOST_ROUNDING:  # doubles cannot do it, whatever the start
                 break
     raise NumericalError(
         f"No optimum could be verified for {int(state.kept.sum())} samples with alpha="
@@ -357,13 +327,11 @@ def _approach(state: State, rng: Any, spread: float, counters: Counters) -> bool
 
 def _homotopy(state: State, ws: WorkingSet, rng: Any, spread: float, counters: Counters) -> int:
     """Follow the path from this point, taken as optimal for a shifted problem, to the true one."""
-    problem, index = state.problem, ws.index
+    index = ws.index
     if not ws.covers(state.members):
         raise AssertionError("a working set must hold the free samples")
-    members, R, p = _buffers(state, ws)
-    a, a_lo = state.a[index], state.a_lo[index]
-    status = state.status[index]
-    actual = state.G[index]
+    free, p = _start(state, ws).free, len(state.members)
+    a, a_lo, actual, status = state.point.at(index)
     low, up = status == LOW, status == UP
     error = np.where(low, -actual, np.where(up, actual, np.abs(actual)))  # > 0: condition missed
     error[status == OUT] = 0.0
@@ -375,13 +343,10 @@ def _homotopy(state: State, ws: WorkingSet, rng: Any, spread: float, counters: C
     start[status == FREE] = 0.0
     start[low & shaken] = (np.maximum(actual, 0.0) + noise)[low & shaken]
     start[up & shaken] = (np.minimum(actual, 0.0) - noise)[up & shaken]
-    drift = actual - start
-    outcome, beta, p, steps, _ = follow(
-        ws.Q, ws.Q_lo, ws.y, ws.upper, ws.root, problem.offset,
-        a, a_lo, start, state.beta, status, members, p, R,
-        drift, np.zeros(len(index)), -state.imbalance(), 0.0, most_steps(ws),
-    )  # fmt: skip
+    drift = Drift(actual - start, np.zeros(len(index)), -state.imbalance(), 0.0)
+    point = Point(a, a_lo, start, status)
+    end = follow(ws.arrays, ws.Q_lo, point, state.beta, free, p, drift, most_steps(ws))
     counters.n_paths += 1
-    counters.n_steps += int(steps)
-    _scatter(state, ws, a, a_lo, status, beta, members, p, R)
-    return int(outcome)
+    counters.n_steps += end.steps
+    _scatter(state, ws, (a, a_lo, status), end.beta, free, end.p)
+    return int(end.outcome)

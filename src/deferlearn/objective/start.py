@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from deferlearn.kernels.gram import Array, Index, KernelGram, LinearGram
+from deferlearn.kernels import Array, Index, KernelGram, LinearGram
 from deferlearn.objective.active_set import sharpen
+from deferlearn.objective.arrays import FreeSet
 from deferlearn.objective.coordinate_descent import descend
 from deferlearn.objective.decomposition import decompose
 from deferlearn.objective.free_set import independent
@@ -122,12 +123,8 @@ def _adopt(state: State, a: Array, b: float, close: bool) -> None:
     if not problem.hard:
         point = sharpen(state, low, up)
         if point is not None:
-            state.a, state.beta, state.members, state.R = (
-                point.a,
-                point.beta,
-                point.members,
-                point.R,
-            )
+            state.a, state.beta = point.a, point.beta
+            state.members, state.R = point.free
             state.status[:] = FREE
             state.status[point.low], state.status[point.up] = LOW, UP
             state.changed()
@@ -155,13 +152,13 @@ def free_independent(state: State, inside: Index) -> None:
     inside = inside[np.argsort(-depth, kind="stable")]
     size = capacity(problem, len(inside))
     ws = WorkingSet(problem, inside[: max(4 * size, 64)], precise=False)
-    members = np.zeros(max(size, 1), dtype=np.int64)
-    R = np.empty((len(members) + 1, len(members) + 1))
-    p = independent(ws.Q, ws.y, problem.offset, np.arange(len(ws.index)), members, R)
-    state.members = ws.index[members[:p]]
+    size = max(size, 1)
+    free = FreeSet(np.zeros(size, dtype=np.int64), np.empty((size + 1, size + 1)))
+    p = independent(ws.arrays, np.arange(len(ws.index)), free)
+    state.members = ws.index[free.members[:p]]
     state.status[state.members] = FREE
     q = p + 1 if problem.offset and p > 0 else p
-    state.R = R[:q, :q].copy()
+    state.R = free.R[:q, :q].copy()
     others = np.setdiff1d(inside, state.members)
     to_upper = (a[others] > problem.upper[others] / 2) & (not problem.hard)
     state.a[others] = np.where(to_upper, problem.upper[others], 0.0)

@@ -4,32 +4,41 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deferlearn.kernels.gram import Array, Gram, Index, LinearGram
-from deferlearn.objective.measures import INTERIOR, clip, measure, tally
+from deferlearn.kernels import Array, Gram, Index, LinearGram
+from deferlearn.objective.arrays import (
+    FreeSet,
+    Numbers,
+    Point,
+    Samples,
+    Snapshot,
+    Statuses,
+    Working,
+)
+from deferlearn.objective.measures import INTERIOR, Measures, Tally, clip, measure, tally
 from deferlearn.objective.path import LOW, OUT, UP
 from deferlearn.objective.scaling import mu_from_alpha
 
 # Up to this size every sample is in the working set, and nothing needs to be checked outside of it.
 WHOLE_SET_LIMIT = 768
 _EPS = float(np.finfo(np.float64).eps)
-# Where an image is dear: it is moved while that takes this many times fewer columns than a fresh one,
+# Where an image is costly, it is moved while that takes this many times fewer columns than a fresh one,
 MOVED_SHARE = 2
 # counting these roundings for an entry of Q, evaluated in another way than before,
 ENTRY_ROUNDINGS = 64
 # and until they may add up to this share of the gradient.
 CARRIED = 1e-12
 # What sums over all samples may lose, relative to their terms, so that a bound stays one.
-ROUNDING = 64 * _EPS
+SUM_ROUNDING = 64 * _EPS
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Problem:
     """The data, in scaled units; never changes."""
 
@@ -40,7 +49,7 @@ class Problem:
     alpha: float
     offset: bool
     root: Array  # square roots of the Gram matrix's diagonal
-    hard: bool  # errors are forbidden instead of paid for
+    hard: bool  # errors are forbidden, not only costly
 
     @cached_property
     def longest(self) -> float:
@@ -53,9 +62,9 @@ class Problem:
         return 0.0 if self.hard else float(self.root @ self.upper)
 
     @cached_property
-    def arrays(self) -> tuple[Any, ...]:
-        """What compiled code is given of a problem: each sample's numbers, and what all share."""
-        return (
+    def samples(self) -> Samples:
+        """What compiled code is given of a problem."""
+        return Samples(
             self.y, self.weight, self.upper, self.root, self.gram.diagonal,
             self.alpha, self.offset, self.hard,
         )  # fmt: skip
@@ -65,8 +74,8 @@ class Problem:
 class Image:
     """``Qa`` of the dual variables that a state had, with what rounding may have added since.
 
-    Each entry is off by no more than ``error`` times the length of its sample's image, besides what a
-    sum that is made afresh is off by.
+    Each entry is off by no more than ``error`` times the length of its sample's image, on top of
+    what a sum that is made afresh is off by.
     """
 
     Qa: Array
@@ -91,7 +100,7 @@ class Image:
         return Image(Qa, state.a.copy(), error)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class State:
     """A point of the dual with everything that follows from it.
 
@@ -105,7 +114,7 @@ class State:
     a_lo: Array
     G: Array
     beta: float
-    status: NDArray[np.int8]
+    status: Statuses
     members: Index
     R: Array
     precise: bool = False
@@ -115,21 +124,19 @@ class State:
 
     def copy(self) -> State:
         """An independent state; the problem is shared. Of what was derived, numbers go along."""
-        numbers = {name: known for name, known in self._derived.items() if name != "buffers"}
-        return State(
-            self.problem, self.kept.copy(), self.a.copy(), self.a_lo.copy(), self.G.copy(), self.beta,
-            self.status.copy(), self.members.copy(), self.R.copy(), self.precise,
-            list(self.removed), self.image, numbers,
-        )  # fmt: skip
+        own = ("kept", "a", "a_lo", "G", "status", "members", "R", "removed")
+        copies = {name: getattr(self, name).copy() for name in own}
+        numbers = {name: known for name, known in self._derived.items() if name != "start"}
+        return replace(self, **copies, _derived=numbers)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays that belong to this state alone."""
         image = () if self.image is None else (self.image.Qa, self.image.a)
-        return sum(array.nbytes for array in (*self.arrays, *image))
+        return sum(array.nbytes for array in (*self.point, self.kept, *self.free, *image))
 
     def changed(self) -> None:
-        """Forget what was derived; whoever changes a state says so by this."""
+        """Forget what was derived; to be called after every change."""
         self._derived.clear()
 
     def once(self, name: str, compute: Callable[[], Any]) -> Any:
@@ -141,8 +148,8 @@ class State:
 
     @property
     def total_weight(self) -> float:
-        """Sum of the weights of the kept samples: their number, if nobody is weighted."""
-        return self._tally[2]
+        """Sum of the weights of the kept samples: their number, if all weights are one."""
+        return self._tally.weight
 
     @property
     def mu(self) -> float:
@@ -170,67 +177,71 @@ class State:
     @property
     def class_counts(self) -> tuple[int, int]:
         """How many negative and positive samples are kept."""
-        negative, positive, _ = self._tally
-        return negative, positive
+        return self._tally.negative, self._tally.positive
 
     @property
-    def _tally(self) -> tuple[int, int, float]:
+    def _tally(self) -> Tally:
         problem = self.problem
         return self.once("tally", lambda: tally(self.kept, problem.y, problem.weight))
 
     @property
-    def _measures(self) -> Any:
-        problem = self.problem
+    def _measures(self) -> Measures:
+        samples = self.problem.samples
         return self.once(
-            "measures",
-            lambda: measure(
-                self.kept, self.a, self.a_lo, self.G, self.status, problem.upper, problem.root,
-                problem.y, self.beta, self.mu,
-            ),
-        )  # fmt: skip
+            "measures", lambda: measure(samples, self.point, self.kept, self.beta, self.mu)
+        )
 
     @property
     def quadratic(self) -> float:
         """``a'Qa``, the squared norm of ``mu * w``."""
-        return self._measures[1]
+        return self._measures.quadratic
 
     @property
     def total(self) -> float:
         """Sum of the dual variables."""
-        return self._measures[0]
+        return self._measures.total
 
     @property
     def length(self) -> float:
         """Sum of the lengths of the dual variables' images: the size of what adds up to w."""
-        return self._measures[2]
+        return self._measures.length
 
     @property
-    def arrays(self) -> tuple[Any, ...]:
-        """What compiled code is given of a state: each sample's numbers, the free set."""
-        return self.a, self.a_lo, self.G, self.status, self.kept, self.members, self.R
+    def point(self) -> Point:
+        """The dual variables with what belongs to each of them."""
+        return Point(self.a, self.a_lo, self.G, self.status)
 
     @property
-    def numbers(self) -> tuple[float, ...]:
-        """What compiled code is given of a state besides.
+    def free(self) -> FreeSet:
+        """The free samples and their inverse."""
+        return FreeSet(self.members, self.R)
 
-        beta, mu, the sum of a, a'Qa, the size of what rounding may have left in the gradient (its own
-        terms count unless they were carried in two doubles), F, the interval of beta, and what the
-        state may be short of the optimum.
-        """
+    @property
+    def numbers(self) -> Numbers:
+        """What sums the state up."""
 
-        def collect() -> tuple[float, ...]:
+        def collect() -> Numbers:
             total, quadratic, value = self.total, self.quadratic, self.value
+            # The gradient's own terms count unless they were carried in two doubles.
             present = math.sqrt(quadratic) + (0.0 if self.precise else self.length)
             lowest, highest = (b if math.isfinite(b) else self.beta for b in self.beta_interval())
-            slack = ROUNDING * (total + value) + self.gap()
-            return self.beta, self.mu, total, quadratic, present, value, lowest, highest, slack
+            slack = SUM_ROUNDING * (total + value) + self.gap()
+            return Numbers(
+                beta=self.beta, mu=self.mu, total=total, quadratic=quadratic, present=present,
+                value=value, lowest=lowest, highest=highest, slack=slack,
+            )  # fmt: skip
 
         return self.once("numbers", collect)
 
     @property
+    def snapshot(self) -> Snapshot:
+        """What compiled code is given of a state."""
+        return Snapshot(self.problem.samples, self.point, self.kept, self.free, self.numbers)
+
+    @property
     def worst_violation(self) -> float:
         """The largest of `violations`."""
-        return self._measures[4]
+        return self._measures.worst
 
     @property
     def value(self) -> float:
@@ -248,19 +259,19 @@ class State:
         """Have no free set, and so no inverse."""
         self.members, self.R = np.empty(0, dtype=np.int64), np.empty((0, 0))
 
-    def refresh(self, anew: bool = False) -> None:
+    def refresh(self, afresh: bool = False) -> None:
         """Clip the dual variables to their box and compute the gradient from them.
 
-        Afresh, or, where that costs much, from what moved since: its rounding is known, and counts in
-        all that is proved of the state. ``anew`` allows the first only.
+        It is computed afresh or, where that costs much, from what moved since: its rounding is known, and
+        counts in all that is proved of the state. ``afresh`` allows the first only.
         """
         self.clip()
         self.changed()
-        if self.precise or not self.problem.gram.dear:
+        if self.precise or not self.problem.gram.costly:
             self.image = None
             Qa = self._fresh_image()
         else:
-            known = None if anew or self.image is None else self.image.moved_to(self)
+            known = None if afresh or self.image is None else self.image.moved_to(self)
             self.image = known or Image(self._fresh_image(), self.a.copy(), 0.0)
             Qa = self.image.Qa
         self.G = Qa + self.problem.y * self.beta - self.mu
@@ -286,7 +297,7 @@ class State:
 
     def imbalance(self) -> float:
         """``y.a``, which must be zero with an offset; summed in two doubles."""
-        return self._measures[3] if self.problem.offset else 0.0
+        return self._measures.imbalance if self.problem.offset else 0.0
 
     def rounding(self) -> float:
         """How far rounding alone can move the relative gradient, in the present arithmetic."""
@@ -305,14 +316,12 @@ class State:
         """Primal minus dual value at this point, for balanced dual variables."""
         if self.trivial:
             return 0.0
-        gap, short = self._measures[5:7]
-        gap += self._carried * self.problem.reach
-        return gap / self.mu + 2.0 * short / self.mu * self.value
+        gap = self._measures.gap + self._carried * self.problem.reach
+        return gap / self.mu + 2.0 * self._measures.short / self.mu * self.value
 
     def beta_interval(self) -> tuple[float, float]:
         """All optimal ``beta``; a single point as soon as a sample is strictly inside its box."""
-        inside = self._measures[7]
-        if inside or not self.problem.offset:
+        if self._measures.inside or not self.problem.offset:
             return self.beta, self.beta
         at_low = self.kept & (self.a <= INTERIOR * self.a.max(initial=0.0))
         at_up = self.kept & ~at_low
@@ -376,12 +385,12 @@ class WorkingSet:
         self.position[index] = np.arange(len(index))
         self.Q_lo: Array | None = None
         if precise:
-            self.Q, self.Q_lo = problem.gram.block_pair(index, index)
+            Q, self.Q_lo = problem.gram.block_pair(index, index)
         else:
-            self.Q = problem.gram.block(index, index)
-        self.y = problem.y[index]
-        self.upper = problem.upper[index]
-        self.root = problem.root[index]
+            Q = problem.gram.block(index, index)
+        self.arrays = Working(
+            Q, problem.y[index], problem.upper[index], problem.root[index], problem.offset
+        )
 
     def covers(self, members: Index) -> bool:
         """Whether all members are in the working set."""

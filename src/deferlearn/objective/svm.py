@@ -13,10 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from deferlearn._utils.digest import digest
 from deferlearn._utils.threads import one_blas_thread
+from deferlearn.kernels import Array, Index, LinearGram, kernel_function, make_gram
 from deferlearn.kernels.doubledouble import weighted_row_sum
-from deferlearn.kernels.gram import Array, Index, LinearGram, kernel_function, make_gram
 from deferlearn.objective import solver
+from deferlearn.objective.arrays import Ends
 from deferlearn.objective.evaluation import exact_gains, leaves_nothing, optimal
+from deferlearn.objective.protocol import Objective
 from deferlearn.objective.screening import Screening, check_score
 from deferlearn.objective.solver import Counters
 from deferlearn.objective.state import Problem, State, WorkingSet, empty_state
@@ -39,7 +41,7 @@ SMALL = 10**6
 SMALLEST_MU, LARGEST_MU = 1e-100, 1e100
 
 
-class SVMObjective:
+class SVMObjective(Objective):
     r"""How much the SVM loses on the samples it keeps, and how that changes when one is deferred.
 
     For the kept samples :math:`A = V \setminus S`, with weights :math:`u_i` (one by default) and
@@ -52,6 +54,12 @@ class SVMObjective:
     the machine's part of the paper's Eq. (2); ``alpha`` is the paper's lambda. With a hard margin
     the hinge losses are constraints. The paper's set function is :math:`g(S) = F(V) - F(V \setminus S)`
     and the marginal gain of deferring k is :math:`F(A) - F(A \setminus k) \ge 0`.
+
+    Scaling: ``mu = 2 * alpha * m`` is the weight of ``|w|^2 / 2`` against the sum of the hinge losses, so
+    scikit-learn's C is ``1 / mu`` and changes with every removal. Dual variables lie between 0 and the
+    weight of their sample, and ``w = sum_i dual_i y_i phi_i / mu``. Arrays such as `kept` and `dual`
+    have one entry per row of X, removed samples included; gains and bounds have one entry for each sample
+    that was asked for.
 
     Nothing is refitted: the exact solution is followed along a piecewise linear path while a sample
     leaves. Every state that is reached has been verified (`optimality_residual`). One objective is for
@@ -75,15 +83,15 @@ class SVMObjective:
     margin : {"soft", "hard"}, default="soft"
         "hard" is for the linear kernel and separable classes.
     weights : array-like of shape (n_samples,), default=None
-        Positive price of an error on each sample.
+        Positive weight of the error on each sample.
     cache_size : float, default=512
         Megabytes for kernels other than the linear one. The whole Gram matrix is kept where it and what
         it takes to make it fit (up to 4096 samples), beyond that columns of it, and what bounds carry
-        from one state to the next; besides there are X and about 200 MB, more where thousands of samples
-        are on the margin. It changes the time, not the results.
+        from one state to the next; X and about 200 MB come on top of that, more where thousands of
+        samples are on the margin. It changes the time, not the results.
     n_jobs : int or None, default=None
-        Threads for the bounds and gains of many candidates, -1 for as many as there are processors. The
-        results are the same, bit by bit.
+        Number of threads for the bounds and gains of many candidates, -1 for as many as there are
+        processors. The results are the same, bit by bit.
 
     Attributes
     ----------
@@ -150,6 +158,7 @@ class SVMObjective:
         )
         self.counters = Counters()
         self._screening = Screening(count_jobs(n_jobs))
+        self._working_set_: WorkingSet | None = None
         self._state = empty_state(self._problem)
         with one_blas_thread() if X.size <= SMALL else nullcontext():
             solver.solve(self._state, self.counters)
@@ -157,11 +166,10 @@ class SVMObjective:
 
     def _moved(self) -> None:
         """Drop what belonged to the last state."""
-        self._ends: OrderedDict[int, solver.Ends | State] = OrderedDict()
-        working_set = getattr(self, "_working_set_", None)
-        # One that holds every sample serves every state.
-        if working_set is None or not working_set.whole:
-            self._working_set_: WorkingSet | None = None
+        self._ends: OrderedDict[int, Ends | State] = OrderedDict()
+        # A working set that holds every sample serves every state.
+        if self._working_set_ is not None and not self._working_set_.whole:
+            self._working_set_ = None
 
     @property
     def _working_set(self) -> WorkingSet:
@@ -182,13 +190,15 @@ class SVMObjective:
         index = check_indices([k], self._state.kept)
         k = int(index[0])
         if k not in self._ends and not leaves_nothing(self._state, index)[0]:
-            end = solver.removal_ends(self._state, self._working_set, index, self.counters)
-            if optimal(self._state, self._working_set, end)[0]:
+            state, ws = self._state, self._working_set
+            alone = solver.candidates_of(state, ws, index)
+            end = solver.removal_ends(state, ws, alone, self.counters)
+            if optimal(state, ws, end)[0]:
                 self.counters.n_exact += 1
                 self._keep(k, end)
                 return max(0.0, float(end.gain[0]))
         known = self._ends.get(k)
-        if isinstance(known, solver.Ends):
+        if isinstance(known, Ends):
             return max(0.0, float(known.gain[0]))
         return max(0.0, self._state.value - self._without(k).value)
 
@@ -268,16 +278,16 @@ class SVMObjective:
         self._keep(k, state)
         return state
 
-    def _keep(self, k: int, end: solver.Ends | State) -> None:
+    def _keep(self, k: int, end: Ends | State) -> None:
         self._ends[k] = end
-        most = max(1, min(ENDS_KEPT, ENDS_BYTES // max(end.R.nbytes, 1)))
+        most = max(1, min(ENDS_KEPT, ENDS_BYTES // max(end.free.R.nbytes, 1)))
         while len(self._ends) > most:
             self._ends.popitem(last=False)
 
     def copy(self) -> SVMObjective:
         """An independent objective in the same state; the data are shared.
 
-        It holds what the state consists of, `nbytes`, not what the original has worked out besides.
+        It holds what the state consists of, `nbytes`, and nothing else that the original has worked out.
         """
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
@@ -288,7 +298,7 @@ class SVMObjective:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that a copy takes besides what all copies share."""
+        """Bytes that a copy takes on top of what all copies share."""
         return self._state.nbytes
 
     # -- the machine --------------------------------------------------------------------------
@@ -297,6 +307,11 @@ class SVMObjective:
     def n_samples(self) -> int:
         """Number of samples in V."""
         return len(self._problem.y)
+
+    @property
+    def problem(self) -> Problem:
+        """The data in the engine's units: kernel values divided by a power of two, and alpha likewise."""
+        return self._problem
 
     @property
     def kept(self) -> NDArray[np.bool_]:
@@ -407,7 +422,7 @@ class SVMObjective:
         fresh = self._state.copy()
         if fresh.trivial:
             return 0.0
-        fresh.refresh(anew=True)
+        fresh.refresh(afresh=True)
         return fresh.worst_violation
 
 

@@ -11,7 +11,7 @@ from joblib import cpu_count
 from numpy.typing import ArrayLike, NDArray
 
 from deferlearn._utils.checks import is_number, plain
-from deferlearn.kernels.gram import Array, Index
+from deferlearn.kernels import Array, Index
 
 # Entries of X whose squares and products stay well inside the range of floats.
 SMALLEST, LARGEST = 1e-140, 1e140
@@ -197,7 +197,7 @@ def count_jobs(n_jobs: Any) -> int:
         )
     if n_jobs is None:
         return 1
-    # Threads are of this machine, whatever cluster joblib may be told to use.
+    # Threads are of this machine, whatever cluster joblib may use.
     return int(n_jobs) if n_jobs > 0 else max(1, cpu_count() + 1 + int(n_jobs))
 
 

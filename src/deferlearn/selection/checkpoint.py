@@ -1,4 +1,4 @@
-"""A long selection on disk: a line a round, so that a killed run goes on from its last pick.
+"""A long selection on disk: one line per round, so that a killed run goes on from its last pick.
 
 The file is text. Its first line says what it is; every other line is a checksum and a JSON value: what
 was asked (a dict, at the start of a run), a round (a list), or the end of a run (a dict). A sweep
@@ -23,8 +23,9 @@ from typing import Any
 import numpy as np
 
 from deferlearn._utils.digest import digest
+from deferlearn.kernels import Array
 from deferlearn.selection.result import Iteration
-from deferlearn.selection.states import Array, States
+from deferlearn.selection.states import States
 
 if sys.platform != "win32":
     import fcntl
@@ -147,7 +148,7 @@ class Checkpoint:
     def _lock(self) -> None:
         """Two runs would write their rounds among each other; the system frees what a killed one held."""
         if sys.platform == "win32":
-            return  # there it is not noticed
+            return  # two runs are not noticed there
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -158,7 +159,7 @@ class Checkpoint:
             pass  # a file system without locks
 
     def _read(self) -> list[_Run]:
-        """The runs so far; what was torn at the end is cut off, so that the next line starts anew."""
+        """The runs so far; what was torn at the end is cut off, so that the next line starts afresh."""
         with open(self._file, "rb", closefd=False) as file:  # the one that is locked
             content = file.read()
         if FIRST_LINE.startswith(content):  # new, or torn when it was
@@ -273,7 +274,7 @@ def _differences(there: dict[str, Any], here: dict[str, Any]) -> list[str]:
                 or b is None
                 or not math.isclose(a, b, rel_tol=SAME_VALUE, abs_tol=SAME_VALUE)
             ):
-                found.append(f"the machine's loss with nobody deferred is {a} there, {b} here")
+                found.append(f"the machine's loss with no sample deferred is {a} there, {b} here")
         elif not _same(a, b):
             digests = isinstance(a, str) and isinstance(b, str) and len(a) == len(b) == 64
             found.append(f"{name} differs" if digests else f"{name} is {a!r} there, {b!r} here")
@@ -286,19 +287,12 @@ def _same(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-def description(
-    states: States, loss: Array, n: int, ratio: float, **details: Any
-) -> dict[str, Any]:
+def description(states: States, loss: Array, **details: Any) -> dict[str, Any]:
     """What decides the picks of a run, under the names that users know."""
-    objective = states.root.objective
-    fingerprint = getattr(objective, "fingerprint", dict)  # of an objective without one, nothing
     return {
-        **fingerprint(),
         "value": states.root.value,
-        "samples left": digest(objective.kept),
+        "samples left": digest(states.root.objective.kept),
         "human_loss": digest(loss),
-        "n": n,
-        "submodularity_ratio": ratio,
         **details,
     }
 

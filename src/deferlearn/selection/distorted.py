@@ -6,19 +6,11 @@ from itertools import repeat
 
 from numpy.typing import ArrayLike
 
+from deferlearn.objective import Objective
 from deferlearn.selection.checkpoint import CheckpointFile
-from deferlearn.selection.greedy import (
-    Callback,
-    ClassFloor,
-    check_budget,
-    check_floor,
-    check_loss,
-    check_ratio,
-    check_tol,
-    run,
-)
+from deferlearn.selection.greedy import Callback, run
 from deferlearn.selection.result import SelectionResult
-from deferlearn.selection.states import Objective, States, shared_states
+from deferlearn.selection.states import States
 
 
 def distorted_greedy(
@@ -36,8 +28,8 @@ def distorted_greedy(
     r"""Defer, in each of n rounds, the sample with the largest distorted score, if it is positive.
 
     The score of sample k in round i is :math:`\omega_i\,[g(S + k) - g(S)] - c_k` with
-    :math:`\omega_i = (1 - \gamma / n)^{n - 1 - i}`. A round without a positive score adds nobody, and
-    the next, with a larger omega, may. With gamma at most the true submodularity ratio,
+    :math:`\omega_i = (1 - \gamma / n)^{n - 1 - i}`. A round without a positive score defers no
+    sample, and the next, with a larger omega, may. With gamma at most the true submodularity ratio,
 
     .. math:: g(S) - c(S) \ge (1 - e^{-\gamma})\, g(OPT) - c(OPT)
 
@@ -52,14 +44,14 @@ def distorted_greedy(
     human_loss : array-like of shape (n_samples,)
         c_k: what a human's answer costs on each sample; not negative.
     n : int
-        The budget: at most so many samples are deferred.
+        The budget: the largest number of samples that are deferred.
     submodularity_ratio : float in (0, 1], default=1.0
         The paper's gamma.
     tol : float in [0, 1), default=0.0
         Accept a pick whose score is certified to be at least ``1 - tol`` times the best possible; the
         guarantee then holds with the factor ``1 - result.slack``.
     min_kept_per_class : int, default=0
-        So many samples of each class stay with the machine; needs ``objective.labels``.
+        How many samples of each class stay with the machine at least; needs ``objective.labels``.
     callback : callable, default=None
         Gets each `Iteration` as it is done; those that a checkpoint brings back come first.
     states : States, default=None
@@ -86,18 +78,16 @@ def distorted_greedy(
     >>> round(result.value, 3)
     2.656
     """
-    loss = check_loss(objective, human_loss)
-    n = check_budget(objective, n)
-    floor = ClassFloor(objective, check_floor(min_kept_per_class))
     return run(
-        shared_states(objective, states),
-        loss,
+        objective,
+        human_loss,
         n,
-        check_ratio(submodularity_ratio),
-        repeat(None, n),
+        submodularity_ratio,
+        lambda _, budget: repeat(None, budget),
         algorithm="distorted",
-        tol=check_tol(tol),
-        floor=floor,
+        tol=tol,
+        min_kept_per_class=min_kept_per_class,
         callback=callback,
+        states=states,
         checkpoint=checkpoint,
     )

@@ -1,4 +1,4 @@
-"""The loop that all algorithms share; they differ in who stands as a candidate in each round."""
+"""The loop that all algorithms share; they differ in which samples are candidates in each round."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike
 
 from deferlearn._utils.checks import plain
 from deferlearn._utils.threads import one_blas_thread
+from deferlearn.kernels import Array, Index
+from deferlearn.objective import Objective
 from deferlearn.objective.validation import as_reals
 from deferlearn.selection.checkpoint import (
     CheckpointFile,
@@ -19,7 +21,7 @@ from deferlearn.selection.checkpoint import (
     opened,
 )
 from deferlearn.selection.result import Iteration, SelectionInterrupted, SelectionResult
-from deferlearn.selection.states import NOBODY, Array, Index, Objective, States
+from deferlearn.selection.states import EMPTY, States, shared_states
 
 Callback = Callable[[Iteration], None]
 
@@ -33,40 +35,49 @@ def omega(ratio: float, n: int, index: int) -> float:
 
 
 def run(
-    states: States,
-    loss: Array,
-    n: int,
-    ratio: float,
-    rounds: Iterable[Index | None],
+    objective: Objective,
+    human_loss: ArrayLike,
+    n: Any,
+    ratio: Any,
+    rounds: Callable[[Index, int], Iterable[Index | None]],
     *,
     algorithm: str,
-    tol: float,
-    floor: ClassFloor,
-    callback: Callback | None,
+    tol: Any = 0.0,
+    min_kept_per_class: Any = 0,
+    callback: Callback | None = None,
+    states: States | None = None,
     checkpoint: CheckpointFile = None,
     stream: str | None = None,
     **details: Any,
 ) -> SelectionResult:
-    """Go through the rounds, each a set of candidates (None: everybody), and defer the best of each.
+    """Go through the rounds and defer the best candidate of each, if its score is positive.
 
+    ``rounds`` gets all candidates and the budget, and gives the candidates of each round (None: all).
     ``stream`` stands for the random stream that the rounds draw from, if they do.
     """
+    loss, n = check_loss(objective, human_loss), check_budget(objective, n)
+    ratio, tol = check_ratio(ratio), check_tol(tol)
+    floor = ClassFloor(objective, check_floor(min_kept_per_class))
+    shared = shared_states(objective, states)
     with opened(checkpoint) as file:
-        record = Record()
+        record, fingerprint = Record(), {}
         if file is not None:
-            asked = {"algorithm": algorithm, "tol": tol, "min_kept_per_class": floor.least}
+            fingerprint = shared.root.objective.fingerprint()
+            asked = {**fingerprint, "n": n, "submodularity_ratio": ratio, "algorithm": algorithm}
+            asked |= {"tol": tol, "min_kept_per_class": floor.least, **details}
             if stream is not None:
                 asked["random_state"] = stream
-            record = file.begin(description(states, loss, n, ratio, **asked, **details))
-        selection = _Run(states, loss, n, ratio, algorithm, tol, floor, details)
+            record = file.begin(description(shared, loss, **asked))
+        selection = _Run(shared, loss, n, ratio, tol, floor, algorithm=algorithm, **details)
         tell = callback or (lambda _: None)
+        drawn = rounds(shared.candidates, n)
         # Without a fingerprint only gains tell one problem from another: then the picks are made again.
-        if record.value is not None and hasattr(states.root.objective, "fingerprint"):
-            return selection.take_over(record, rounds, tell)
+        if record.value is not None and fingerprint:
+            return selection.take_over(record, drawn, tell)
         try:
             with one_blas_thread():
-                for index, drawn in enumerate(rounds):
-                    tell(selection.round(index, drawn, record))
+                for index, candidates in enumerate(drawn):
+                    tell(selection.round(index, candidates, record))
         except KeyboardInterrupt:
             kept_in = None if file is None else file.path
             raise SelectionInterrupted(selection.result(interrupted=True), kept_in) from None
@@ -85,15 +96,13 @@ class _Run:
         loss: Array,
         n: int,
         ratio: float,
-        algorithm: str,
         tol: float,
         floor: ClassFloor,
-        details: dict[str, Any],
+        **named: Any,
     ) -> None:
         self.states, self.loss, self.n, self.ratio = states, loss, n, ratio
-        self.floor, self.tol = floor, tol
-        self._named = {"algorithm": algorithm, "tol": tol, **details}
-        self._state, self._name, self._n_picked = states.root, NOBODY, 0
+        self.floor, self.tol, self._named = floor, tol, named
+        self._state, self._name, self._n_picked = states.root, EMPTY, 0
         self._iterations: list[Iteration] = []
         self._free = np.zeros(len(loss), dtype=bool)
         self._free[states.candidates] = True
@@ -178,6 +187,7 @@ class _Run:
             n=self.n,
             submodularity_ratio=self.ratio,
             iterations=iterations,
+            tol=self.tol,
             min_kept_per_class=self.floor.least,
             interrupted=interrupted,
             n_states=self.states.n_states,
@@ -199,7 +209,12 @@ class ClassFloor:
     def __init__(self, objective: Objective, least: int) -> None:
         self.least = least
         if least > 0:
-            self._labels = np.asarray(objective.labels)  # type: ignore[attr-defined]
+            if objective.labels is None:
+                raise ValueError(
+                    f"min_kept_per_class={least} needs the class of each sample, but "
+                    f"{type(objective).__name__}.labels is None; define labels, or use 0."
+                )
+            self._labels = np.asarray(objective.labels)
             kept = self._labels[objective.kept]
             self._left = {label: int((kept == label).sum()) for label in np.unique(kept)}
 
@@ -217,7 +232,12 @@ class ClassFloor:
 
 
 def check_loss(objective: Objective, human_loss: ArrayLike) -> Array:
-    """Human losses: one finite, non-negative number a sample."""
+    """Human losses: one finite, non-negative number per sample of an objective."""
+    if not isinstance(objective, Objective):
+        raise TypeError(
+            "A selection needs an objective that derives from deferlearn.objective.Objective, got "
+            f"{type(objective).__name__}."
+        )
     n = len(objective.kept)
     loss = as_reals(human_loss, "human_loss")
     if loss.shape != (n,):

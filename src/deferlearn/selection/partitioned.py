@@ -15,11 +15,11 @@ from sklearn.utils import check_random_state
 from deferlearn._utils.checks import plain
 from deferlearn._utils.jobs import call_each
 from deferlearn._utils.threads import one_blas_thread
+from deferlearn.kernels import Array, Index
 from deferlearn.objective import SVMObjective
 from deferlearn.objective.validation import kernel_width
 from deferlearn.selection.greedy import (
     Callback,
-    ClassFloor,
     check_budget,
     check_floor,
     check_loss,
@@ -28,7 +28,6 @@ from deferlearn.selection.greedy import (
     run,
 )
 from deferlearn.selection.result import SelectionInterrupted, SelectionResult
-from deferlearn.selection.states import Array, Index, States
 
 
 def partitioned_greedy(
@@ -53,8 +52,8 @@ def partitioned_greedy(
     Two rounds, as in GreeDi (Mirzasoleiman et al. 2013) with the random parts of RandGreeDi (Barbosa et
     al. 2015). In the first, each part, a random share of each class, runs `distorted_greedy` over its own
     samples with the budget ``oversampling * n / n_partitions`` (at most n). In the second, the same
-    algorithm selects among all whom the parts picked. Should what a single part picked be worth more, that
-    is the result. Parts are independent, and may run on several processors or machines.
+    algorithm selects among all samples that the parts picked. Should what a single part picked be worth
+    more, that is the result. Parts are independent, and may run on several processors or machines.
 
     **No approximation factor is known for this.** Those of GreeDi and RandGreeDi are for a monotone
     submodular function. Here g is weakly submodular at best, and a loss is subtracted from it; with
@@ -119,23 +118,22 @@ def partitioned_greedy(
         raise ValueError(f"train_on={plain(train_on)!r} must be 'all' or 'part'.")
     X = sp.csr_array(X) if sp.issparse(X) else np.asarray(X, dtype=np.float64)
     parts = _deal(labels, count, check_random_state(random_state))
-    tasks = [
-        _Task(X, labels, loss, rows, machine, budget, ratio, tol, floor)
-        if train_on == "all"
-        else _own_task(X, labels, loss, rows, machine, budget, ratio, tol, math.ceil(floor / count))
-        for rows in parts
-    ]
+    shared: dict[str, Any] = {"X": X, "labels": labels, "loss": loss, "machine": machine}
+    shared |= {"budget": budget, "ratio": ratio, "tol": tol, "floor": floor}
+    tasks = [_Task(rows=rows, **shared) for rows in parts]
+    if train_on == "part":
+        tasks = [_on_its_own(task, count) for task in tasks]
     members = call_each(_nominate, ((task,) for task in tasks), n_jobs)
     nominated = np.unique(np.concatenate([member.order for member in members]))
     best = run(
-        States(objective, keep=False),
+        objective,
         loss,
         n,
         ratio,
-        repeat(nominated, n),
+        lambda _, rounds: repeat(nominated, rounds),
         algorithm="partitioned",
         tol=tol,
-        floor=ClassFloor(objective, floor),
+        min_kept_per_class=floor,
         callback=callback,
     )
     for member in members:
@@ -154,7 +152,7 @@ def _deal(labels: Array, count: int, rng: Any) -> list[Index]:
     return [np.sort(by_class[start::count]) for start in range(count)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Task:
     """What a part needs."""
 
@@ -171,23 +169,24 @@ class _Task:
     numbers: Index | None = None
 
 
-def _own_task(
-    X: Any, labels: Array, loss: Array, rows: Index, machine: dict[str, Any], *rest: Any
-) -> _Task:
+def _on_its_own(task: _Task, count: int) -> _Task:
     """The task of a part that has a machine of its own: the same kernel, its own rows and weights."""
-    own = dict(machine)
+    own, rows = dict(task.machine), task.rows
     kernel = own.get("kernel", "linear")
     if own.get("weights") is not None:
         own["weights"] = np.asarray(own["weights"])[rows]
-    if own.get("gamma", "scale") in (
-        "scale",
-        "auto",
-    ):  # which would mean another width for each part
-        own["gamma"] = kernel_width(own.get("gamma", "scale"), X, kernel)
+    # "scale" and "auto" would mean another width for each part.
+    own["gamma"] = kernel_width(own.get("gamma", "scale"), task.X, kernel)
     precomputed = isinstance(kernel, str) and kernel == "precomputed"
-    some = X[np.ix_(rows, rows)] if precomputed else X[rows]
     return replace(
-        _Task(some, labels[rows], loss[rows], np.arange(len(rows)), own, *rest), numbers=rows
+        task,
+        X=task.X[np.ix_(rows, rows)] if precomputed else task.X[rows],
+        labels=task.labels[rows],
+        loss=task.loss[rows],
+        rows=np.arange(len(rows)),
+        machine=own,
+        floor=math.ceil(task.floor / count),
+        numbers=rows,
     )
 
 
@@ -196,18 +195,16 @@ def _nominate(task: _Task) -> SelectionResult:
     # One thread from the start: sums in another order would change last digits with the worker.
     with one_blas_thread():
         objective = SVMObjective(task.X, task.labels, **task.machine)
-    rounds = min(task.budget, len(task.rows))
     try:
         result = run(
-            States(objective, keep=False),
+            objective,
             task.loss,
-            rounds,
+            min(task.budget, len(task.rows)),
             task.ratio,
-            repeat(task.rows, rounds),
+            lambda _, rounds: repeat(task.rows, rounds),
             algorithm="distorted",
             tol=task.tol,
-            floor=ClassFloor(objective, task.floor),
-            callback=None,
+            min_kept_per_class=task.floor,
         )
     except SelectionInterrupted:
         raise KeyboardInterrupt from None  # what a part has picked so far is no selection
@@ -248,7 +245,7 @@ def _on_the_whole(
 
 
 def _leaves(labels: Array, order: Index, floor: int) -> bool:
-    """Whether so many of each class stay when these are deferred."""
+    """Whether at least ``floor`` samples of each class stay when these are deferred."""
     kept = np.delete(labels, order)
     return all(int((kept == label).sum()) >= floor for label in np.unique(labels[order]))
 

@@ -7,14 +7,14 @@ another ratio or budget that reach the same set share its bounds and exact gains
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
+from deferlearn._utils.compiling import compiled
+from deferlearn.kernels import Array, Index
+from deferlearn.objective import Objective
 
 # Scores this close, relative to the score or to F(V) (to one hinge, if that is smaller), are equal: the
 # smallest index wins. Without F(V) every score of a hard margin with F = 1e-18 would be a tie.
@@ -22,39 +22,7 @@ TIE = 1e-9
 # Memory for the states that several runs share.
 KEPT_BYTES = 2**30
 # The name of the empty set.
-NOBODY = 0
-
-
-class Objective(Protocol):
-    """What a selection asks of an objective F; `deferlearn.objective.SVMObjective` is one.
-
-    An objective may offer ``fingerprint()``, a dict of numbers and words that tell its data from others:
-    a checkpoint of other data is then refused at once, not when a recorded gain turns out to be another.
-    """
-
-    @property
-    def value(self) -> float:
-        """F of the kept samples."""
-
-    @property
-    def kept(self) -> NDArray[np.bool_]:
-        """Mask of the kept samples."""
-
-    def gain(self, k: int) -> float:
-        """Exact marginal gain of deferring k."""
-
-    def gain_bounds(self, ks: Any) -> tuple[Array, Array]:
-        """Certified lower and upper bounds; the closer they are, the fewer gains are asked for.
-
-        An objective may offer ``score_bounds(ks, scale, cost, tol)`` besides: the same, but tight only
-        where it helps to find the largest ``scale * gain - cost`` up to the factor ``1 - tol``.
-        """
-
-    def remove(self, k: int) -> None:
-        """Defer k."""
-
-    def copy(self) -> Any:
-        """An independent objective in the same state."""
+EMPTY = 0
 
 
 @dataclass(frozen=True)
@@ -68,6 +36,26 @@ class Choice:
     slack: float
 
 
+class Known(NamedTuple):
+    """What is known of each sample's gain: bounds, whether there are any, and whether they are exact."""
+
+    lower: Array
+    upper: Array
+    bounded: NDArray[np.bool_]
+    exact: NDArray[np.bool_]
+
+
+class Survey(NamedTuple):
+    """Where the search for the largest ``omega * gain - loss`` stands."""
+
+    unknown: bool  # a candidate has no bounds yet
+    leader: int  # has the largest certain score; -1 if no score can be positive
+    best: float  # that score
+    bound: float  # the largest possible score
+    ask: int  # whose gain must be solved next; -1 if the search is over
+    winner: int  # -1 if no score is positive
+
+
 class State:
     """One set S: the objective there, and all that is known of its gains."""
 
@@ -76,29 +64,31 @@ class State:
         self._unit = unit
         self.value = objective.value
         n = len(objective.kept)
-        self.lower = np.full(n, -np.inf)
-        self.upper = np.full(n, np.inf)
-        self.bounded = np.zeros(n, dtype=bool)
-        self.exact = np.zeros(n, dtype=bool)
+        self.known = Known(
+            lower=np.full(n, -np.inf),
+            upper=np.full(n, np.inf),
+            bounded=np.zeros(n, dtype=bool),
+            exact=np.zeros(n, dtype=bool),
+        )
         self.n_solved = 0
 
     @property
     def nbytes(self) -> int:
-        """Bytes that keeping this state takes; of an objective that does not tell, what is known here."""
-        known = (self.lower, self.upper, self.bounded, self.exact)
-        return getattr(self.objective, "nbytes", 0) + sum(array.nbytes for array in known)
+        """Bytes that keeping this state takes."""
+        return self.objective.nbytes + sum(array.nbytes for array in self.known)
 
     def rest(self) -> None:
-        """Stay without what the objective has worked out; whoever moves on takes that along."""
+        """Stay without what the objective has worked out, which goes along with the next state."""
         self.objective = self.objective.copy()
 
     def solve(self, k: int) -> float:
         """Exact gain of k, remembered."""
-        if not self.exact[k]:
-            self.lower[k] = self.upper[k] = self.objective.gain(k)
-            self.exact[k] = True
+        lower, upper, _, exact = self.known
+        if not exact[k]:
+            lower[k] = upper[k] = self.objective.gain(k)
+            exact[k] = True
             self.n_solved += 1
-        return float(self.lower[k])
+        return float(lower[k])
 
     def best(self, candidates: Index, omega: float, loss: Array, tol: float) -> Choice:
         """The candidate with the largest ``omega * gain - loss``, provably, if that is positive.
@@ -107,62 +97,49 @@ class State:
         """
         before = self.n_solved
         while True:
-            unknown, leader, best, bound, ask, winner = survey(
-                candidates, self.lower, self.upper, self.bounded, self.exact,
-                loss, omega, tol, self._unit,
-            )  # fmt: skip
-            if unknown:
+            found = survey(candidates, self.known, loss, omega, tol, self._unit)
+            if found.unknown:
                 self._bound(candidates, omega, loss, tol)
-            elif ask >= 0:
-                self.solve(ask)
+            elif found.ask >= 0:
+                self.solve(found.ask)
             else:
                 break
         n_exact = self.n_solved - before
-        if leader < 0:
+        if found.leader < 0:
             return Choice(-1, np.nan, np.nan, n_exact, 0.0)
-        if winner < 0:
-            return Choice(-1, best, float(self.lower[leader]), n_exact, 0.0)
-        gain = float(self.lower[winner])
-        score = omega * gain - float(loss[winner])
-        slack = max(0.0, 1.0 - score / bound) if tol > 0.0 else 0.0
-        return Choice(winner, score, gain, n_exact, slack)
+        if found.winner < 0:
+            return Choice(-1, found.best, float(self.known.lower[found.leader]), n_exact, 0.0)
+        gain = float(self.known.lower[found.winner])
+        score = omega * gain - float(loss[found.winner])
+        slack = max(0.0, 1.0 - score / found.bound) if tol > 0.0 else 0.0
+        return Choice(found.winner, score, gain, n_exact, slack)
 
     def _bound(self, candidates: Index, omega: float, loss: Array, tol: float) -> None:
         """Bounds for those without, tight where it matters for the best score."""
-        ks = candidates[~self.bounded[candidates]]
-        # An objective that knows what its bounds are for can leave most of them wide.
-        score_bounds = getattr(self.objective, "score_bounds", None)
-        if score_bounds is None:
-            lower, upper = self.objective.gain_bounds(ks)
-        else:
-            lower, upper = score_bounds(ks, omega, loss[ks], tol)
-        self.lower[ks], self.upper[ks], self.bounded[ks] = lower, upper, True
+        known = self.known
+        ks = candidates[~known.bounded[candidates]]
+        lower, upper = self.objective.score_bounds(ks, omega, loss[ks], tol)
+        known.lower[ks], known.upper[ks], known.bounded[ks] = lower, upper, True
         # Bounds that meet are the gain: nothing is left to solve.
         exact = lower == upper
-        self.exact[ks] = exact
+        known.exact[ks] = exact
         self.n_solved += int(np.count_nonzero(exact))
 
 
-@njit(cache=True, error_model="numpy")
-def survey(  # type: ignore[no-untyped-def]
-    candidates, lower, upper, bounded, exact, loss, omega, tol, unit
-):
-    """Where the search for the largest ``omega * gain - loss`` stands.
-
-    Returns whether a candidate has no bounds yet; who has the largest certain score (-1: nobody's can
-    be positive) and that score; the largest possible score; whose gain must be solved next (-1: it is
-    decided); and the winner (-1: no score is positive).
-    """
+@compiled
+def survey(candidates, known, loss, omega, tol, unit):  # type: ignore[no-untyped-def]
+    """Look at all candidates once."""
+    lower, upper, bounded, exact = known
     leader, best, bound = -1, -np.inf, -np.inf
     for k in candidates:
         if not bounded[k]:
-            return True, -1, best, bound, -1, -1
+            return Survey(True, -1, best, bound, -1, -1)
         low = omega * lower[k] - loss[k]
         if leader < 0 or low > best:
             leader, best = k, low
         bound = max(bound, omega * upper[k] - loss[k])
     if bound <= 0.0:
-        return False, -1, best, bound, -1, -1
+        return Survey(False, -1, best, bound, -1, -1)
     tie = TIE * max(unit, abs(best))
     enough = tol > 0.0 and best > 0.0 and best >= (1.0 - tol) * bound
     ask, highest, winner = -1, -np.inf, -1
@@ -175,7 +152,7 @@ def survey(  # type: ignore[no-untyped-def]
                 ask, highest = k, high
         elif low >= best - tie and low > 0.0 and (winner < 0 or k < winner):
             winner = k
-    return False, leader, best, bound, ask, winner
+    return Survey(False, leader, best, bound, ask, winner)
 
 
 class States:
@@ -205,10 +182,10 @@ class States:
         self._unit = min(1.0, start.value)
         self._names = _names_of_samples(len(objective.kept))
         self.root = State(start, self._unit)
-        self._states: dict[int, State] = {NOBODY: self.root}
+        self._states: dict[int, State] = {EMPTY: self.root}
         # Sets whose states were not needed so far, each with the sample that completed it.
         self._passed: dict[int, int] = {}
-        self._visited = {NOBODY}
+        self._visited = {EMPTY}
         self._room, self._full = KEPT_BYTES, not keep
 
     def check(self, objective: Objective) -> None:
@@ -222,9 +199,9 @@ class States:
             )
 
     def after(self, state: State, picked: int, k: int) -> tuple[State, int]:
-        """The state in which k is deferred besides ``picked``, the name of the set of ``state``.
+        """The state in which k is deferred on top of ``picked``, the name of the set of ``state``.
 
-        With the name of its set. A state that is not kept moves on, and is of no use any more.
+        Returns it with the name of its set. A state that is not kept moves on, and is of no use any more.
         """
         chosen = picked ^ self._names[k]
         self._visited.add(chosen)
@@ -258,7 +235,7 @@ class States:
 
     def pass_through(self, order: Index) -> None:
         """Count the sets of a run that was finished earlier, without making their states."""
-        chosen = NOBODY
+        chosen = EMPTY
         for k in order.tolist():
             chosen ^= self._names[k]
             if chosen not in self._states:

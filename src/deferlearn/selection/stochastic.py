@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from deferlearn.kernels import Index
+from deferlearn.objective import Objective
 from deferlearn.selection.checkpoint import CheckpointFile, digest_of_stream
-from deferlearn.selection.greedy import (
-    Callback,
-    ClassFloor,
-    check_budget,
-    check_floor,
-    check_loss,
-    check_open_unit,
-    check_ratio,
-    check_tol,
-    run,
-)
+from deferlearn.selection.greedy import Callback, check_open_unit, run
 from deferlearn.selection.result import SelectionResult
-from deferlearn.selection.states import Objective, States, shared_states
+from deferlearn.selection.states import States
 
 
 def sample_size(n_candidates: int, n: int, epsilon: float) -> int:
@@ -83,31 +76,26 @@ def stochastic_distorted_greedy(
     >>> stochastic_distorted_greedy(objective, [0.5] * 5, n=2, random_state=0).order
     array([4])
     """
-    loss = check_loss(objective, human_loss)
-    n = check_budget(objective, n)
     epsilon = check_open_unit("epsilon", epsilon)
-    floor = ClassFloor(objective, check_floor(min_kept_per_class))
     rng = check_random_state(random_state)
-    stream = digest_of_stream(random_state, rng, checkpoint)
-    shared = shared_states(objective, states)
-    ground = shared.candidates
 
-    def rounds() -> Any:
-        for _ in range(n):
-            drawn = rng.choice(ground, sample_size(len(ground), n, epsilon), replace=False)
-            yield np.sort(drawn)
+    def draw(ground: Index, budget: int) -> Iterator[Index]:
+        size = sample_size(len(ground), budget, epsilon) if budget else 0
+        for _ in range(budget):
+            yield np.sort(rng.choice(ground, size, replace=False))
 
     return run(
-        shared,
-        loss,
+        objective,
+        human_loss,
         n,
-        check_ratio(submodularity_ratio),
-        rounds(),
+        submodularity_ratio,
+        draw,
         algorithm="stochastic",
-        tol=check_tol(tol),
-        floor=floor,
+        tol=tol,
+        min_kept_per_class=min_kept_per_class,
         callback=callback,
+        states=states,
         checkpoint=checkpoint,
-        stream=stream,
+        stream=digest_of_stream(random_state, rng, checkpoint),
         epsilon=epsilon,
     )

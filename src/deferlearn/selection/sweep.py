@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deferlearn._utils.checks import plain
+from deferlearn.objective import Objective
 from deferlearn.selection.checkpoint import CheckpointFile, opened
 from deferlearn.selection.distorted import distorted_greedy
 from deferlearn.selection.greedy import check_budget, check_loss, check_open_unit
 from deferlearn.selection.result import SelectionInterrupted, SelectionResult
-from deferlearn.selection.states import Objective, States
+from deferlearn.selection.states import States
 
-# A thousand runs a factor of e: finer guesses differ by less than what they are guesses of.
+# A thousand runs per factor of e: finer guesses differ by less than what they are guesses of.
 SMALLEST_STEP = 1e-3
 
 
@@ -111,15 +112,15 @@ def submodularity_sweep(
 def _best_of(
     runs: list[SelectionResult], delta: float, states: States, interrupted: bool = False
 ) -> SelectionResult:
-    """The sweep's result: its best run, or nobody if that is better."""
+    """The sweep's result: its best run, or no samples if that is better."""
     best = max(runs, key=lambda run: run.value)
     empty = best.value < 0.0
-    none, nothing = np.empty(0, dtype=np.int64), np.empty(0)
+    order = np.empty(0, dtype=np.int64) if empty else best.order
     return SelectionResult(
-        order=none if empty else best.order,
-        gains=nothing if empty else best.gains,
-        scores=nothing if empty else best.scores,
-        omegas=nothing if empty else best.omegas,
+        order=order,
+        gains=best.gains[: len(order)],
+        scores=best.scores[: len(order)],
+        omegas=best.omegas[: len(order)],
         value=max(best.value, 0.0),
         initial_value=best.initial_value,
         n=best.n,

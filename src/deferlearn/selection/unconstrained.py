@@ -1,23 +1,18 @@
-"""Unconstrained distorted greedy: no budget, one random candidate a round."""
+"""Unconstrained distorted greedy: no budget, one random candidate per round."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from deferlearn.objective import Objective
 from deferlearn.selection.checkpoint import CheckpointFile, digest_of_stream
-from deferlearn.selection.greedy import (
-    Callback,
-    ClassFloor,
-    check_floor,
-    check_loss,
-    check_ratio,
-    run,
-)
+from deferlearn.selection.greedy import Callback, run
 from deferlearn.selection.result import SelectionResult
-from deferlearn.selection.states import Objective, States, shared_states
+from deferlearn.selection.states import States
 
 
 def unconstrained_distorted_greedy(
@@ -31,9 +26,9 @@ def unconstrained_distorted_greedy(
     states: States | None = None,
     checkpoint: CheckpointFile = None,
 ) -> SelectionResult:
-    r"""Ask in each of \|V\| rounds one random sample, and defer it if its distorted score is positive.
+    r"""Look, in each of \|V\| rounds, at one random sample, and defer it if its score is positive.
 
-    The fastest of the algorithms, for when humans could take everything: a single gain a round. In
+    The fastest of the algorithms, for when humans could take everything: a single gain per round. In
     expectation :math:`g(S) - c(S) \ge (1 - e^{-\gamma})\, g(OPT) - c(OPT)` over all sets (Harshaw et al.
     2019), with gamma the submodularity ratio over all sets, which no bound of the paper covers for
     an SVM with offset.
@@ -60,22 +55,17 @@ def unconstrained_distorted_greedy(
     >>> result.order
     array([4])
     """
-    loss = check_loss(objective, human_loss)
-    floor = ClassFloor(objective, check_floor(min_kept_per_class))
     rng = check_random_state(random_state)
-    stream = digest_of_stream(random_state, rng, checkpoint)
-    shared = shared_states(objective, states)
-    ground = shared.candidates
     return run(
-        shared,
-        loss,
-        len(ground),
-        check_ratio(submodularity_ratio),
-        (rng.choice(ground, 1) for _ in range(len(ground))),
+        objective,
+        human_loss,
+        int(np.sum(objective.kept)),
+        submodularity_ratio,
+        lambda ground, budget: (rng.choice(ground, 1) for _ in range(budget)),
         algorithm="unconstrained",
-        tol=0.0,
-        floor=floor,
+        min_kept_per_class=min_kept_per_class,
         callback=callback,
+        states=states,
         checkpoint=checkpoint,
-        stream=stream,
+        stream=digest_of_stream(random_state, rng, checkpoint),
     )

@@ -1,0 +1,109 @@
+"""What a selection needs from an objective: a set function F with marginal gains and removals."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from deferlearn.kernels import Array
+
+
+class Objective(ABC):
+    r"""A set function F over samples 0 to n - 1, in a state: some samples are kept, the others removed.
+
+    F does not grow when a sample is removed. With A the kept samples, the marginal gain of sample k is
+    ``F(A) - F(A \ {k})``, which is never negative. Gains are in the units of F, as human losses must be.
+    Arrays of gains and bounds have one entry for each of the samples that were asked for; masks and labels
+    have one entry per sample, removed samples included.
+
+    A subclass defines ``value``, ``kept``, ``gain``, ``gain_bounds``, ``remove`` and ``copy``. The other
+    members have defaults that are correct, if not the fastest. `deferlearn.objective.SVMObjective` is
+    the objective of the paper.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from deferlearn.objective import Objective
+    >>> from deferlearn.selection import distorted_greedy
+    >>> class Total(Objective):
+    ...     "The sum of the kept samples' numbers."
+    ...     def __init__(self, numbers, kept):
+    ...         self.numbers, self._kept = np.asarray(numbers), np.array(kept)
+    ...     value = property(lambda self: float(self.numbers[self._kept].sum()))
+    ...     kept = property(lambda self: self._kept)
+    ...     def gain(self, k):
+    ...         return float(self.numbers[k])
+    ...     def gain_bounds(self, ks):
+    ...         return self.gains(ks), self.gains(ks)
+    ...     def remove(self, k):
+    ...         self._kept[k] = False
+    ...     def copy(self):
+    ...         return Total(self.numbers, self._kept)
+    >>> distorted_greedy(Total([1.0, 3.0, 2.0], [True] * 3), [0.5] * 3, n=2).order
+    array([1, 2])
+    """
+
+    @property
+    @abstractmethod
+    def value(self) -> float:
+        """F of the kept samples."""
+
+    @property
+    @abstractmethod
+    def kept(self) -> NDArray[np.bool_]:
+        """Mask of the kept samples."""
+
+    @abstractmethod
+    def gain(self, k: int) -> float:
+        """Exact marginal gain of removing the kept sample k."""
+
+    @abstractmethod
+    def gain_bounds(self, ks: Iterable[int]) -> tuple[Array, Array]:
+        """Certified lower and upper bounds of gains; where they meet, they are the gain.
+
+        The closer they are, the fewer exact gains are asked for.
+        """
+
+    @abstractmethod
+    def remove(self, k: int) -> None:
+        """Remove the kept sample k: the state moves on."""
+
+    @abstractmethod
+    def copy(self) -> Self:
+        """An independent objective in the same state."""
+
+    def gains(self, ks: Iterable[int]) -> Array:
+        """Exact marginal gains of several samples, each taken alone."""
+        return np.array([self.gain(int(k)) for k in ks], dtype=np.float64)
+
+    def score_bounds(
+        self, ks: Iterable[int], scale: float, cost: ArrayLike, tol: float = 0.0
+    ) -> tuple[Array, Array]:
+        """Bounds of gains that need to be tight only where it helps to find the best score.
+
+        That is the largest ``scale * gain - cost``, up to the factor ``1 - tol``. By default, the same as
+        `gain_bounds`.
+        """
+        return self.gain_bounds(ks)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that a copy takes on top of what all copies share; 0 if that is not known."""
+        return 0
+
+    @property
+    def labels(self) -> NDArray[Any] | None:
+        """The class of each sample, or None if there are no classes."""
+        return None
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Numbers and words that tell the data from others; empty if nothing does.
+
+        With it, a checkpoint of other data is refused at once; without it, only when a recorded gain
+        turns out to be different.
+        """
+        return {}
