@@ -40,26 +40,6 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    "deferlearn.evaluation": ("assistance_report", "automation_curve"),
-    "deferlearn.metrics": ("make_team_scorer",),
-    "deferlearn.teams": (
-        "AdvantageTriage",
-        "AssistedPipeline",
-        "AssistedSVC",
-        "AssistedSVCCV",
-        "DeferralPolicy",
-        "FullAutomation",
-        "NoAutomation",
-        "PredictedErrorTriage",
-        "UncertaintyTriage",
-        "load",
-        "make_assisted_pipeline",
-        "save",
-    ),
-}
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-
 __all__ = [
     "AdvantageTriage",
     "AssistedPipeline",
@@ -80,9 +60,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOME_OF[name]), name)
+    for room in ("metrics", "teams", "evaluation") if name in __all__ else ():
+        module = import_module(f"{__name__}.{room}")
+        if name in module.__all__:
+            return getattr(module, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

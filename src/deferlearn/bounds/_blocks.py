@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from deferlearn._utils.types import Array, Index
 from deferlearn.bounds._view import View
-from deferlearn.kernels import Array, Index, LinearGram
+from deferlearn.kernels import LinearGram
 from deferlearn.objective import SVMObjective
 
 # Subsets double with each sample; six already see both classes and a conflict between them.

@@ -23,8 +23,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from deferlearn._utils.types import Array
 from deferlearn.bounds._view import View
-from deferlearn.kernels import Array
 from deferlearn.objective.scaling import mu_from_alpha
 
 SHRINKAGES = np.array([1.0, 0.85, 0.7, 0.55, 0.4, 0.28, 0.2, 0.12, 0.06, 0.02])

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deferlearn.kernels import WHOLE_GRAM_LIMIT, Array, Gram, LinearGram
+from deferlearn._utils.types import Array
+from deferlearn.kernels import WHOLE_GRAM_LIMIT, Gram, LinearGram
 from deferlearn.objective import SVMObjective
 from deferlearn.objective.state import Problem
 

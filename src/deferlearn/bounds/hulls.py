@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from deferlearn._utils.types import Array, Index
 from deferlearn.bounds._view import View
-from deferlearn.kernels import Array, Index
 from deferlearn.objective import NumericalError, SVMObjective
 from deferlearn.objective.solver import solve_boxed
 from deferlearn.objective.state import State

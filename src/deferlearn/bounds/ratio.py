@@ -23,9 +23,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from deferlearn._utils.types import Array
 from deferlearn.bounds._view import View
 from deferlearn.bounds.hulls import HullPath
-from deferlearn.kernels import WHOLE_GRAM_LIMIT, Array
+from deferlearn.kernels import WHOLE_GRAM_LIMIT
 from deferlearn.objective import SVMObjective
 from deferlearn.selection.greedy import check_budget
 

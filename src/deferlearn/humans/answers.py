@@ -10,11 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deferlearn._utils.checks import plain
+from deferlearn._utils.types import Array, Bools, Labels
 
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 Signs = NDArray[np.int64]
-Labels = NDArray[Any]
 
 # Unless the user names the classes, these two stand for themselves, even where only one occurs.
 SIGNS = (-1, 1)
@@ -43,7 +41,7 @@ def are_numbers(values: Labels) -> bool:
     return all(isinstance(entry, Real | np.bool_) for entry in values.flat)
 
 
-def fill_gaps(values: Labels) -> Floats:
+def fill_gaps(values: Labels) -> Array:
     """Numbers with gaps as floats, NaN in the gaps."""
     filled = np.full(values.shape, np.nan)
     present = ~find_missing(values)
@@ -51,7 +49,7 @@ def fill_gaps(values: Labels) -> Floats:
     return filled
 
 
-def numbers_with_gaps(values: Labels, name: str) -> Floats:
+def numbers_with_gaps(values: Labels, name: str) -> Array:
     """The same for values as the user gave them; words that look like numbers are refused."""
     given = values[~find_missing(values)]
     kind = values.dtype.kind

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from deferlearn._utils.checks import is_number, plain
-from deferlearn.humans.answers import Bools, Floats, Signs
+from deferlearn._utils.types import Array, Bools
+from deferlearn.humans.answers import Signs
 
 # Strength that "auto" uses for a class whose answers cannot show how much its cases differ.
 FALLBACK_STRENGTH = 1.0
@@ -26,8 +27,8 @@ def check_shrinkage(shrinkage: Any) -> float | None:
 
 
 def average_answers(
-    losses: Floats, given: Bools, signs: Signs, classes: tuple[Any, Any], shrinkage: Any
-) -> Floats:
+    losses: Array, given: Bools, signs: Signs, classes: tuple[Any, Any], shrinkage: Any
+) -> Array:
     """One loss per case: the mean loss of its answers, drawn towards the average of its class.
 
     With m answers, their sum s, the class average a and the strength k it is ``(s + k a) / (m + k)``,
@@ -59,7 +60,7 @@ def average_answers(
     return result
 
 
-def _estimate_strength(losses: Floats, given: Bools) -> float:
+def _estimate_strength(losses: Array, given: Bools) -> float:
     """Empirical Bayes: variance of the answers to one case over the variance between cases.
 
     Unbiased moments of the one-way random effects model (Buhlmann and Straub's credibility). Where no

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from deferlearn.humans.answers import Floats
+from deferlearn._utils.types import Array
 from deferlearn.humans.losses import labels_from_scores, loss_from_scores
 from deferlearn.humans.retina import APTOS, MESSIDOR, STARE, Doctors
 from deferlearn.humans.uniform import Seed
@@ -36,10 +36,10 @@ class DirichletDraw:
         Each doctor's expected loss, given the doctor's probabilities.
     """
 
-    probabilities: Floats
-    answers: Floats
-    scores: Floats
-    expected_losses: Floats
+    probabilities: Array
+    answers: Array
+    scores: Array
+    expected_losses: Array
 
 
 class DirichletHuman:
@@ -197,7 +197,7 @@ class DirichletHuman:
         return cls(parameters, doctors.scores, grades=doctors.grades, **options)
 
     @property
-    def mean_probabilities(self) -> Floats:
+    def mean_probabilities(self) -> Array:
         """Probability of each answer (column) given the true grade (row), over all draws."""
         return self._mix(self.parameters / self.parameters.sum(axis=1, keepdims=True))
 
@@ -245,7 +245,7 @@ class DirichletHuman:
             self.expected_loss_of(probabilities, grades),
         )
 
-    def expected_loss_of(self, probabilities: ArrayLike, grades: ArrayLike) -> Floats:
+    def expected_loss_of(self, probabilities: ArrayLike, grades: ArrayLike) -> Array:
         """Expected loss of given probabilities: the sum of ``p_k [1 - y h_k]_+`` over the answers k.
 
         Parameters
@@ -272,7 +272,7 @@ class DirichletHuman:
 
     def scores(
         self, grades: ArrayLike, random_state: Seed = None, *, all_readers: bool = False
-    ) -> Floats:
+    ) -> Array:
         """Draw the first doctor's score for each case, or the scores of all doctors.
 
         Parameters
@@ -315,7 +315,7 @@ class DirichletHuman:
 
     def losses(
         self, grades: ArrayLike, random_state: Seed = None, *, all_readers: bool = False
-    ) -> Floats:
+    ) -> Array:
         """Loss ``[1 - y h]_+`` of the first doctor's score, or its mean over all doctors.
 
         Parameters
@@ -335,7 +335,7 @@ class DirichletHuman:
         scores = self.scores(grades, random_state, all_readers=all_readers)
         return loss_from_scores(scores, self.true_labels(grades))
 
-    def expected_losses(self, grades: ArrayLike, random_state: Seed = None) -> Floats:
+    def expected_losses(self, grades: ArrayLike, random_state: Seed = None) -> Array:
         """Human loss c(x, y) of the paper: expected under the first doctor's probabilities.
 
         Parameters
@@ -352,11 +352,11 @@ class DirichletHuman:
         """
         return self.draw(grades, random_state).expected_losses[:, 0]
 
-    def _mix(self, probabilities: Floats) -> Floats:
+    def _mix(self, probabilities: Array) -> Array:
         weight = self.uniform_weight
         return (1.0 - weight) * probabilities + weight / len(self.grades)
 
-    def _draw_probabilities(self, index: NDArray[np.intp], rng: Any) -> Floats:
+    def _draw_probabilities(self, index: NDArray[np.intp], rng: Any) -> Array:
         """Normalised gamma variables, by their logarithms so that tiny parameters don't underflow.
 
         If G ~ Gamma(a + 1) and U is uniform, ``G U^(1/a)`` has the law Gamma(a).
@@ -385,7 +385,7 @@ class DirichletHuman:
         return distance.argmin(axis=1)
 
 
-def _check_per_grade(name: str, values: ArrayLike, n_grades: int) -> Floats:
+def _check_per_grade(name: str, values: ArrayLike, n_grades: int) -> Array:
     array = np.array(values, dtype=np.float64)
     if array.shape != (n_grades,) or not np.isfinite(array).all():
         raise ValueError(

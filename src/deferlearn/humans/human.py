@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deferlearn._utils.types import Array, Index
 from deferlearn.humans.answers import (
     as_array,
     check_answers,
@@ -19,9 +20,6 @@ from deferlearn.humans.answers import (
 )
 from deferlearn.humans.averages import average_answers
 from deferlearn.humans.losses import loss_from_labels, loss_from_scores
-
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 # The hinge loss of an answer at h = 0: an answer that costs more is wrong.
 LOSS_UNDECIDED = 1.0

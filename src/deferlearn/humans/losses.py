@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deferlearn._utils.checks import plain
+from deferlearn._utils.types import Array, Labels
 from deferlearn.humans.answers import (
-    Floats,
-    Labels,
     as_array,
     as_objects,
     check_answers,
@@ -34,7 +33,7 @@ def loss_from_scores(
     *,
     classes: ArrayLike | None = None,
     shrinkage: float | str = 0.0,
-) -> Floats:
+) -> Array:
     """Hinge loss of a human's scores: 0 when right and 2 when wrong, both at full confidence.
 
     The loss of a sample is ``[1 - y h]_+``; with several readers it is the mean of their losses.
@@ -82,7 +81,7 @@ def loss_from_labels(
     *,
     classes: ArrayLike | None = None,
     shrinkage: float | str = 0.0,
-) -> Floats:
+) -> Array:
     """Loss of a human's answers: right costs 0, wrong costs 2, the hinge loss at h = -1 or +1.
 
     With several readers it is the mean of their losses.
@@ -207,7 +206,7 @@ def majority_labels(answers: ArrayLike, *, default: ArrayLike | None = None) -> 
     return np.array(chosen.tolist()) if chosen.dtype.kind == "O" else chosen
 
 
-def _check_scores(scores: Any, n_samples: int | None = None) -> Floats:
+def _check_scores(scores: Any, n_samples: int | None = None) -> Array:
     """Scores with two axes, NaN where an answer is missing."""
     table = check_answers(scores, "scores", n_samples)
     numbers = numbers_with_gaps(table, "scores")
@@ -217,7 +216,7 @@ def _check_scores(scores: Any, n_samples: int | None = None) -> Floats:
     return numbers
 
 
-def check_bound(scores: Floats, human_bound: float) -> None:
+def check_bound(scores: Array, human_bound: float) -> None:
     """Refuse scores outside of [-human_bound, human_bound]."""
     if not human_bound > 0:
         raise ValueError(

@@ -13,7 +13,8 @@ from scipy.special import expit
 from sklearn.metrics import euclidean_distances
 from sklearn.utils import check_array, check_random_state
 
-from deferlearn.humans.answers import Floats, Labels, Signs, encode_labels
+from deferlearn._utils.types import Array, Labels
+from deferlearn.humans.answers import Signs, encode_labels
 from deferlearn.humans.losses import LOSS_WRONG, loss_from_scores
 from deferlearn.humans.uniform import Seed, answers_of_scores, check_probability
 
@@ -123,7 +124,7 @@ class SkilledHuman:
         where = tuple(point.tolist()), float(radius)
         return cls(_Ball(*where, good=good, poor=poor, width=width))
 
-    def error_probability(self, X: Any) -> Floats:
+    def error_probability(self, X: Any) -> Array:
         """Probability of a wrong answer for each row of X.
 
         Parameters
@@ -154,7 +155,7 @@ class SkilledHuman:
             )
         return probability
 
-    def scores(self, X: Any, y: ArrayLike, random_state: Seed = None) -> Floats:
+    def scores(self, X: Any, y: ArrayLike, random_state: Seed = None) -> Array:
         """Draw one score for each sample, +1 or -1.
 
         Parameters
@@ -195,7 +196,7 @@ class SkilledHuman:
         """
         return answers_of_scores(self.scores(X, y, random_state), y)
 
-    def losses(self, X: Any, y: ArrayLike, random_state: Seed = None) -> Floats:
+    def losses(self, X: Any, y: ArrayLike, random_state: Seed = None) -> Array:
         """Loss ``[1 - y h]_+`` of the score drawn for each sample: 0 or 2.
 
         Parameters
@@ -214,7 +215,7 @@ class SkilledHuman:
         """
         return loss_from_scores(self.scores(X, y, random_state), y)
 
-    def expected_losses(self, X: Any, y: ArrayLike) -> Floats:
+    def expected_losses(self, X: Any, y: ArrayLike) -> Array:
         """Mean of the losses over all draws: twice the probability of error.
 
         Parameters
@@ -232,7 +233,7 @@ class SkilledHuman:
         _, error = self._check(X, y)
         return LOSS_WRONG * error
 
-    def _check(self, X: Any, y: ArrayLike) -> tuple[Signs, Floats]:
+    def _check(self, X: Any, y: ArrayLike) -> tuple[Signs, Array]:
         signs, _ = encode_labels(y)
         error = self.error_probability(X)
         if len(error) != len(signs):
@@ -257,10 +258,10 @@ class _Region(ABC):
             raise ValueError(f"width must be a number >= 0, got {self.width!r}")
 
     @abstractmethod
-    def depth(self, X: Any) -> Floats:
+    def depth(self, X: Any) -> Array:
         """How deep inside the region each row of X lies; negative outside."""
 
-    def __call__(self, X: Any) -> Floats:
+    def __call__(self, X: Any) -> Array:
         depth = self.depth(check_array(X, accept_sparse="csr", dtype=float, ensure_min_samples=0))
         if self.width == 0:
             return np.where(depth > 0, self.good, self.poor)
@@ -274,7 +275,7 @@ class _HalfSpace(_Region):
     direction: tuple[float, ...]
     offset: float
 
-    def depth(self, X: Any) -> Floats:
+    def depth(self, X: Any) -> Array:
         _check_features(X, len(self.direction))
         return np.asarray(X @ np.array(self.direction)) - self.offset
 
@@ -286,7 +287,7 @@ class _Ball(_Region):
     centre: tuple[float, ...]
     radius: float
 
-    def depth(self, X: Any) -> Floats:
+    def depth(self, X: Any) -> Array:
         _check_features(X, len(self.centre))
         return self.radius - euclidean_distances(X, np.array([self.centre]))[:, 0]
 

@@ -9,14 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deferlearn._utils.checks import plain
-from deferlearn.humans.answers import (
-    Bools,
-    Floats,
-    Labels,
-    as_array,
-    as_objects,
-    find_missing,
-)
+from deferlearn._utils.types import Array, Bools, Labels
+from deferlearn.humans.answers import as_array, as_objects, find_missing
 from deferlearn.humans.losses import loss_from_labels, loss_from_scores
 
 KINDS = ("labels", "scores")
@@ -34,7 +28,7 @@ def loss_from_table(
     shrinkage: float | str = 1.0,
     classes: ArrayLike | None = None,
     human_bound: float | None = None,
-) -> Floats:
+) -> Array:
     """One loss per case from a long table of answers, made steadier where a case has few answers.
 
     One answer says little about how hard its case is: a reader who errs at random on half of the cases

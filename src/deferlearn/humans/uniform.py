@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from deferlearn._utils.checks import is_number
-from deferlearn.humans.answers import Floats, Labels, encode_labels
+from deferlearn._utils.types import Array, Labels
+from deferlearn.humans.answers import encode_labels
 from deferlearn.humans.losses import labels_from_scores, loss_from_scores
 
 Seed = int | np.random.RandomState | None
@@ -22,7 +23,7 @@ def check_probability(name: str, value: Any) -> float:
     return float(value)
 
 
-def answers_of_scores(scores: Floats, y: ArrayLike) -> Labels:
+def answers_of_scores(scores: Array, y: ArrayLike) -> Labels:
     """Answers that the scores stand for, in the labels of y."""
     _, classes = encode_labels(y)
     return np.array(classes)[(labels_from_scores(scores) == 1).astype(np.intp)]
@@ -58,7 +59,7 @@ class UniformHuman:
     def __repr__(self) -> str:
         return f"UniformHuman(spread={self.spread!r})"
 
-    def scores(self, y: ArrayLike, random_state: Seed = None) -> Floats:
+    def scores(self, y: ArrayLike, random_state: Seed = None) -> Array:
         """Draw one score for each sample.
 
         Parameters
@@ -96,7 +97,7 @@ class UniformHuman:
         """
         return answers_of_scores(self.scores(y, random_state), y)
 
-    def losses(self, y: ArrayLike, random_state: Seed = None) -> Floats:
+    def losses(self, y: ArrayLike, random_state: Seed = None) -> Array:
         """Loss ``[1 - y h]_+`` of the score drawn for each sample.
 
         Parameters
@@ -113,7 +114,7 @@ class UniformHuman:
         """
         return loss_from_scores(self.scores(y, random_state), y)
 
-    def expected_losses(self, y: ArrayLike) -> Floats:
+    def expected_losses(self, y: ArrayLike) -> Array:
         """Mean of the losses over all draws, the same for every sample: ``spread + 1/2``.
 
         Parameters

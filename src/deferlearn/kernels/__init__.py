@@ -1,6 +1,6 @@
 """Columns of the Gram matrix within a memory limit; definiteness; sparse products; sums in two doubles."""
 
-from deferlearn.kernels.columns import Array, Index
+from deferlearn._utils.types import Array, Index
 from deferlearn.kernels.gram import (
     WHOLE_GRAM_LIMIT,
     Gram,

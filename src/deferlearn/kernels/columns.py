@@ -8,10 +8,8 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
+from deferlearn._utils.types import Array, Index
 
 # Entries that are evaluated at once: few enough for a processor's cache, and for little memory.
 BLOCK_ENTRIES = 2**19

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky, eigh
 
-Array = NDArray[np.float64]
+from deferlearn._utils.types import Array
 
 # An eigenvalue below -INDEFINITE times the largest entry is no rounding error, nor is such a difference
 # between an entry and its mirror image: half of the digits that a float has, one with double or with

@@ -18,8 +18,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
+from deferlearn._utils.types import Array, Index
 from deferlearn.kernels import doubledouble
-from deferlearn.kernels.columns import Array, ColumnCache, Index
+from deferlearn.kernels.columns import ColumnCache
 from deferlearn.kernels.definite import as_gram, check_part
 from deferlearn.kernels.sparse import inner_products
 

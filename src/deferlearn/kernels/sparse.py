@@ -6,10 +6,8 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
+from deferlearn._utils.types import Array, Index
 
 
 def inner_products(X: Any, left: Index, right: Index) -> Array:

@@ -12,14 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
-from deferlearn.kernels import Array, Index
+from deferlearn._utils.types import Array, Bools, Index
 from deferlearn.objective.arrays import FreeSet
 from deferlearn.objective.cholesky import inverse_of_factor
 from deferlearn.objective.state import State
-
-Bools = NDArray[np.bool_]
 
 # Free samples from which on this is worth it, and beyond which their matrix takes too much memory: 800 MB,
 # and for a moment three times as much.

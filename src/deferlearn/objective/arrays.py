@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deferlearn.kernels import Array, Index
+from deferlearn._utils.types import Array, Index
 
 Statuses = NDArray[np.int8]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from deferlearn.kernels import Array
+from deferlearn._utils.types import Array
 
 
 def inverse_of_factor(factor: Any) -> Array:

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from deferlearn._utils.compiling import compiled
-from deferlearn.kernels import Array, LinearGram
+from deferlearn._utils.types import Array
+from deferlearn.kernels import LinearGram
 from deferlearn.objective.arrays import Samples
 from deferlearn.objective.state import State
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from deferlearn._utils.compiling import compiled
-from deferlearn.kernels import Array, Index
+from deferlearn._utils.types import Array, Index
 from deferlearn.objective.state import SUM_ROUNDING, State
 
 

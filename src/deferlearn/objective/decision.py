@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from deferlearn._utils.compiling import compiled, internal
-from deferlearn.kernels import Array
+from deferlearn._utils.types import Array
 from deferlearn.objective.arrays import Candidates, Ends
 from deferlearn.objective.crude import crude
 from deferlearn.objective.path import DONE

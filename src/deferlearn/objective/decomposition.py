@@ -11,7 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from deferlearn._utils.compiling import compiled
-from deferlearn.kernels import Array, Index, KernelGram
+from deferlearn._utils.types import Array, Index
+from deferlearn.kernels import KernelGram
 from deferlearn.objective.state import State
 
 # Entries of the columns of one block (32 MB), and its size.

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deferlearn._utils.threads import side_by_side
-from deferlearn.kernels import Array, Index
+from deferlearn._utils.types import Array, Index
 from deferlearn.objective import solver
 from deferlearn.objective.arrays import Ends
 from deferlearn.objective.path import DONE, UP

@@ -40,7 +40,7 @@ from typing import NamedTuple
 import numpy as np
 
 from deferlearn._utils.compiling import compiled, internal
-from deferlearn.kernels import Array
+from deferlearn._utils.types import Array
 from deferlearn.kernels.doubledouble import add, multiply
 from deferlearn.objective.arrays import Pair
 from deferlearn.objective.free_set import border, drop, insert, inverse_times, rebuild, solve

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deferlearn.kernels import Array
+from deferlearn._utils.types import Array
 
 
 class Objective(ABC):

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.linalg
 
 from deferlearn._utils.threads import side_by_side
-from deferlearn.kernels import Array, Index
+from deferlearn._utils.types import Array, Index
 from deferlearn.objective.arrays import Near, Responses
 from deferlearn.objective.cholesky import inverse_of_factor
 from deferlearn.objective.state import State, WorkingSet

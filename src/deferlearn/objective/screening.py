@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from deferlearn.kernels import Array, Index
+from deferlearn._utils.types import Array, Index
 from deferlearn.objective.arrays import Ends, Score
 from deferlearn.objective.crude import crude_bounds
 from deferlearn.objective.decision import decide

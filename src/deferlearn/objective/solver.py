@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from deferlearn.kernels import Array, Index
+from deferlearn._utils.types import Array, Index
 from deferlearn.objective.arrays import Candidates, Ends, FreeSet, Outsiders, Point, Start
 from deferlearn.objective.path import DONE, FREE, LOW, OUT, UNBOUNDED, UP, Drift, follow
 from deferlearn.objective.removal import removal_paths

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from deferlearn.kernels import Array, Index, KernelGram, LinearGram
+from deferlearn._utils.types import Array, Index
+from deferlearn.kernels import KernelGram, LinearGram
 from deferlearn.objective.active_set import sharpen
 from deferlearn.objective.arrays import FreeSet
 from deferlearn.objective.coordinate_descent import descend

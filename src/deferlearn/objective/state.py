@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deferlearn.kernels import Array, Gram, Index, LinearGram
+from deferlearn._utils.types import Array, Index
+from deferlearn.kernels import Gram, LinearGram
 from deferlearn.objective.arrays import (
     FreeSet,
     Numbers,

@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from deferlearn._utils.digest import digest
 from deferlearn._utils.threads import one_blas_thread
-from deferlearn.kernels import Array, Index, LinearGram, kernel_function, make_gram
+from deferlearn._utils.types import Array, Index
+from deferlearn.kernels import LinearGram, kernel_function, make_gram
 from deferlearn.kernels.doubledouble import weighted_row_sum
 from deferlearn.objective import solver
 from deferlearn.objective.arrays import Ends

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from deferlearn._utils.compiling import compiled, internal, summing
-from deferlearn.kernels import Array
+from deferlearn._utils.types import Array
 from deferlearn.objective.state import SUM_ROUNDING
 
 # Over-relaxed ADMM (Boyd et al. 2011, section 3.4.3): steps before each look at the bounds, and relaxation.

@@ -11,7 +11,7 @@ from joblib import cpu_count
 from numpy.typing import ArrayLike, NDArray
 
 from deferlearn._utils.checks import is_number, plain
-from deferlearn.kernels import Array, Index
+from deferlearn._utils.types import Array, Index
 
 # Entries of X whose squares and products stay well inside the range of floats.
 SMALLEST, LARGEST = 1e-140, 1e140

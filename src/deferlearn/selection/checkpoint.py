@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from deferlearn._utils.digest import digest
-from deferlearn.kernels import Array
+from deferlearn._utils.types import Array
 from deferlearn.selection.result import Iteration
 from deferlearn.selection.states import States
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from deferlearn._utils.checks import plain
 from deferlearn._utils.threads import one_blas_thread
-from deferlearn.kernels import Array, Index
+from deferlearn._utils.types import Array, Index
 from deferlearn.objective import Objective
 from deferlearn.objective.validation import as_reals
 from deferlearn.selection.checkpoint import (

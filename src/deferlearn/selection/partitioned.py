@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from deferlearn._utils.checks import plain
 from deferlearn._utils.jobs import call_each
 from deferlearn._utils.threads import one_blas_thread
-from deferlearn.kernels import Array, Index
+from deferlearn._utils.types import Array, Index
 from deferlearn.objective import SVMObjective
 from deferlearn.objective.validation import kernel_width
 from deferlearn.selection.greedy import (

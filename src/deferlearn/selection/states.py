@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deferlearn._utils.compiling import compiled
-from deferlearn.kernels import Array, Index
+from deferlearn._utils.types import Array, Index
 from deferlearn.objective import Objective
 
 # Scores this close, relative to the score or to F(V) (to one hinge, if that is smaller), are equal: the

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from deferlearn.kernels import Index
+from deferlearn._utils.types import Index
 from deferlearn.objective import Objective
 from deferlearn.selection.checkpoint import CheckpointFile, digest_of_stream
 from deferlearn.selection.greedy import Callback, check_open_unit, run

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deferlearn._utils.types import Labels
 from deferlearn._utils.words import listed
 from deferlearn.humans import answers_from_table, majority_labels
 from deferlearn.tables.cells import label_text
 from deferlearn.tables.errors import CellError, TableError
 from deferlearn.tables.frames import as_table, missing_columns
 
-Labels = NDArray[Any]
 Texts = list[str | None]
 
 

@@ -8,19 +8,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.metrics import confusion_matrix
 
+from deferlearn._utils.types import Bools, Index, Labels
 from deferlearn.evaluation.intervals import share_interval
 from deferlearn.tables.cases import Cases
 from deferlearn.tables.team import FOLDS, TabularTeam
 from deferlearn.teams.assisted_svc import AssistedSVC
-from deferlearn.teams.held_out import Index, held_out, splits_of
+from deferlearn.teams.held_out import held_out, splits_of
 from deferlearn.teams.parameters import share_of
 
-Bools = NDArray[np.bool_]
-Labels = NDArray[Any]
 WHO = ("machine", "human", "team")
 # With more cases, `cross_validated_errors` would take minutes and say little more.
 MAX_CASES = 1000

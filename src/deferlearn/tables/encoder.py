@@ -16,12 +16,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
+from deferlearn._utils.types import Array
 from deferlearn.tables.cells import label_text, numbers
 from deferlearn.tables.columns import CATEGORY, MAX_CATEGORIES, NUMBER, describe
 from deferlearn.tables.errors import CellError, TableError
 from deferlearn.tables.frames import as_table, missing_columns
-
-Array = NDArray[np.float64]
 
 # Rarer categories share one feature: a handful of rows says little about any of them.
 MIN_FREQUENCY = 5

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deferlearn._utils.types import Array
 from deferlearn.teams.threshold import TIE
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

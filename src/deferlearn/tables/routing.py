@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deferlearn._utils.types import Array, Bools
 from deferlearn._utils.words import counted
 from deferlearn.tables.cells import with_points
 from deferlearn.tables.columns import NUMBER
@@ -19,9 +20,6 @@ from deferlearn.tables.reasons import Batch, OneByOne, sentences
 from deferlearn.tables.team import TabularTeam
 from deferlearn.teams import AdvantageTriage
 from deferlearn.teams.parameters import count_of
-
-Array = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 # The columns that routing adds, in this order.
 COLUMNS = (

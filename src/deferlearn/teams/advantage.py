@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from deferlearn._utils.checks import check_flag
+from deferlearn._utils.types import Array, Bools, Index
 from deferlearn.humans.human import Human
 from deferlearn.teams.advantage_model import AdvantageModel, resolve_error
 from deferlearn.teams.context import FoldContext, HeldOutScores, identity
-from deferlearn.teams.held_out import Index, held_out
+from deferlearn.teams.held_out import held_out
 from deferlearn.teams.parameters import check_cost
 from deferlearn.teams.samples import Samples
-from deferlearn.teams.team import Array, Bools
 from deferlearn.teams.threshold import Threshold
 from deferlearn.teams.triage import Triage
 

@@ -10,8 +10,8 @@ from sklearn.base import clone, is_regressor
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.isotonic import IsotonicRegression
 
+from deferlearn._utils.types import Array
 from deferlearn.teams.policy import seed_all
-from deferlearn.teams.team import Array
 
 # Each of the two rates by predicted class starts from so many cases at the rate of all.
 PRIOR_CASES = 2.0

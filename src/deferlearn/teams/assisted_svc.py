@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from deferlearn._utils.types import Array, Bools, Index
 from deferlearn.bounds import certificate
 from deferlearn.bounds.certificate import Certificate
 from deferlearn.humans.human import Human
@@ -18,13 +19,13 @@ from deferlearn.objective import SVMObjective
 from deferlearn.selection import SelectionResult
 from deferlearn.teams.context import FoldContext, HeldOutScores, identity, places
 from deferlearn.teams.folds import random_folds
-from deferlearn.teams.held_out import Index, held_out
+from deferlearn.teams.held_out import held_out
 from deferlearn.teams.packing import pack, unpack
 from deferlearn.teams.parameters import check_assisted_svc, count_of, draw_seed, share_of
 from deferlearn.teams.policy import DeferralPolicy, resolve_policy
 from deferlearn.teams.samples import Samples
 from deferlearn.teams.selector import Selector
-from deferlearn.teams.team import Array, Bools, SVMTeam
+from deferlearn.teams.team import SVMTeam
 from deferlearn.teams.threshold import Threshold, ranks_among, threshold_at, threshold_from_folds
 
 

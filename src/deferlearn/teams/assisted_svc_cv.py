@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from deferlearn._utils.checks import is_number, is_whole, plain
+from deferlearn._utils.types import Array, Bools
 from deferlearn.humans.answers import as_array
 from deferlearn.humans.human import warn_if_reordered
 from deferlearn.metrics import find_metric
@@ -28,7 +29,7 @@ from deferlearn.teams.parameters import (
     share_of,
 )
 from deferlearn.teams.search import Search
-from deferlearn.teams.team import Array, Bools, Team
+from deferlearn.teams.team import Team
 
 
 @dataclass(eq=False, repr=False)

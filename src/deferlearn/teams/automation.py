@@ -6,11 +6,11 @@ from typing import Any, Self
 
 import numpy as np
 
+from deferlearn._utils.types import Array, Bools, Index
 from deferlearn.teams.context import FoldContext, HeldOutScores
-from deferlearn.teams.held_out import Index
 from deferlearn.teams.parameters import count_of
 from deferlearn.teams.samples import Samples
-from deferlearn.teams.team import Array, Bools, SVMTeam, Team
+from deferlearn.teams.team import SVMTeam, Team
 from deferlearn.teams.threshold import Threshold
 
 NO_CASE = Threshold(np.inf, 0.0, 0.0, 0)

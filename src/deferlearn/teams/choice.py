@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from deferlearn._utils.types import Array
 
 # A mean gap this small, relative to the scores or to the gaps that cancel in it, is none: sums of the
 # same costs in another order differ as much.

@@ -9,17 +9,15 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.base import clone
 
+from deferlearn._utils.types import Array, Index
 from deferlearn.teams.folds import splits_from
-from deferlearn.teams.held_out import Index, Split, held_out
+from deferlearn.teams.held_out import Split, held_out
 from deferlearn.teams.machine import MachineSettings
 from deferlearn.teams.samples import Samples
 
-Array = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 Made = TypeVar("Made")
 
 

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from deferlearn._utils.checks import plain
+from deferlearn._utils.types import Index
 from deferlearn.humans.answers import find_missing
-from deferlearn.teams.held_out import Index, Split, splits_of
+from deferlearn.teams.held_out import Split, splits_of
 
 
 def random_folds(cv: Any, X: Any, y: NDArray[Any], seed: int) -> list[Index]:

@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 
 from deferlearn._utils.jobs import call_each
+from deferlearn._utils.types import Index
 
-Index = NDArray[np.intp]
 Split = tuple[Index, Index]
 Result = TypeVar("Result")
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from deferlearn._utils.types import Array, Index
 from deferlearn.kernels.gram import kernel_function
 from deferlearn.objective import SVMObjective
 from deferlearn.objective.scaling import mu_from_alpha
@@ -17,9 +17,6 @@ from deferlearn.objective.validation import (
     check_problem,
     kernel_width,
 )
-
-Array = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 # Megabytes for kernels, unless the user gives another number.
 CACHE_SIZE = 512.0

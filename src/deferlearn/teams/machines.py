@@ -8,12 +8,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deferlearn._utils.checks import is_number, is_whole, plain
+from deferlearn._utils.types import Array
 from deferlearn.teams.machine import MachineSettings, settings_of
-
-Array = NDArray[np.float64]
 
 # Of the grid that a number of alphas stands for.
 SMALLEST_ALPHA, LARGEST_ALPHA = 1e-3, 10.0

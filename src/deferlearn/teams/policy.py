@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
@@ -16,7 +15,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-Array = NDArray[np.float64]
+from deferlearn._utils.types import Array
 
 FEATURES = ("x", "margin", "both")
 NAMES = ("margin", "mlp")

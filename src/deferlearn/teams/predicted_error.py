@@ -15,13 +15,13 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from deferlearn._utils.types import Array, Bools, Index
 from deferlearn.humans.human import Human
 from deferlearn.humans.losses import majority_labels
 from deferlearn.teams.context import FoldContext, identity, places
-from deferlearn.teams.held_out import Index, held_out
+from deferlearn.teams.held_out import held_out
 from deferlearn.teams.policy import seed_all
 from deferlearn.teams.samples import Samples
-from deferlearn.teams.team import Array, Bools
 from deferlearn.teams.triage import Triage
 
 # The paper's network; it leaves the strength of the penalty and the steps open. These are

@@ -16,8 +16,9 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import has_fit_parameter
 
+from deferlearn._utils.types import Index
 from deferlearn.metrics import find_member
-from deferlearn.teams.held_out import Index, Split, held_out
+from deferlearn.teams.held_out import Split, held_out
 
 # Ways to describe the human to `fit`; the first that is given is used.
 TOLD_BY = ("human_loss", "human_scores", "human_labels")

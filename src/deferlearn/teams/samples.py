@@ -5,16 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
+from deferlearn._utils.types import Array, Index
 from deferlearn.humans.human import Human
 from deferlearn.humans.losses import LOSS_WRONG
 from deferlearn.objective import SVMObjective
 from deferlearn.teams.machine import Machine, MachineSettings, machine_of
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 
 @dataclass(frozen=True)

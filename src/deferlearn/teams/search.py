@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.exceptions import FitFailedWarning
 
+from deferlearn._utils.types import Array, Bools, Index
 from deferlearn.humans.answers import find_missing
 from deferlearn.humans.losses import majority_labels
 from deferlearn.metrics import evaluate_team, find_metric
@@ -20,12 +21,10 @@ from deferlearn.teams.candidates import equip, resolve_team
 from deferlearn.teams.choice import by_group, choose
 from deferlearn.teams.context import FoldContext, scores_by_fitting
 from deferlearn.teams.folds import splits_from
-from deferlearn.teams.held_out import Index
 from deferlearn.teams.machine import MachineSettings
 from deferlearn.teams.machines import parameters_of
 from deferlearn.teams.parameters import count_of
 from deferlearn.teams.samples import Samples
-from deferlearn.teams.team import Array, Bools
 from deferlearn.teams.threshold import first_of
 
 # What uncertainty triage stands for where it only finds the machines for teams that are not quick.

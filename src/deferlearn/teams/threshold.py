@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from deferlearn._utils.types import Array, Bools
 
 # Scores this close, relative to the threshold or to a usual score, are equal: rounding differs between
 # a case alone and the same case in a batch.

@@ -7,12 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from deferlearn._utils.types import Array, Index
 from deferlearn.teams.context import FoldContext, HeldOutScores, identity
 from deferlearn.teams.folds import random_folds
-from deferlearn.teams.held_out import Index
 from deferlearn.teams.parameters import check_folds, count_of, draw_seed, share_of
 from deferlearn.teams.samples import Samples
-from deferlearn.teams.team import Array, SVMTeam
+from deferlearn.teams.team import SVMTeam
 from deferlearn.teams.threshold import Threshold, ranks_among, threshold_at, threshold_from_folds
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from deferlearn.teams.team import Array
+from deferlearn._utils.types import Array
 from deferlearn.teams.triage import Triage
 
 
