@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deferlearn._utils.threads import one_blas_thread
+from deferlearn._utils.types import Array
 from deferlearn.bounds._view import View
 from deferlearn.bounds.optimum import OptimumBound, optimum_upper_bound
 from deferlearn.bounds.ratio import SubmodularityBound, submodularity_bound
@@ -202,7 +203,7 @@ def certificate(
 
 
 def _verified_value(
-    objective: SVMObjective, result: Any, order: NDArray[np.int64], loss: NDArray[np.float64]
+    objective: SVMObjective, result: Any, order: NDArray[np.int64], loss: Array
 ) -> float:
     """g(S) - c(S) computed again from the order: a certificate trusts no number that it is given."""
     state = objective.copy()

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from deferlearn._utils.checks import check_flag
+from deferlearn._utils.types import Array
 
 
 class Form(NamedTuple):
@@ -59,7 +60,7 @@ def deliver(bunch: Bunch, form: Form) -> Any:
     return bunch
 
 
-def rows_as_groups(data: NDArray[np.float64]) -> NDArray[np.int64]:
+def rows_as_groups(data: Array) -> NDArray[np.int64]:
     """Groups where none are known: equal rows are one group, and any other row is its own.
 
     The groups are numbered in the order in which they appear.

@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from deferlearn._utils.types import Array
+
 # Section "Experiments on Synthetic Data" of the paper.
 LINEAR_COVARIANCE = np.array([[6.0, 1.0], [1.0, 6.0]])
 LINEAR_CENTRE = np.array([5.0, 5.0])
@@ -14,7 +16,7 @@ QUADRATIC_CENTRE = np.array([1.0, 1.0])
 QUADRATIC_INNER_RADIUS = 2.0
 QUADRATIC_OUTER_RADIUS = 5.0
 
-Samples = tuple[NDArray[np.float64], NDArray[np.int64]]
+Samples = tuple[Array, NDArray[np.int64]]
 
 
 def make_linear(

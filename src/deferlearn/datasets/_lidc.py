@@ -9,10 +9,10 @@ from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from deferlearn._utils.checks import check_flag, plain
+from deferlearn._utils.types import Array
 from deferlearn.datasets._bunch import Form, deliver
 from deferlearn.humans import loss_from_scores
 
@@ -36,7 +36,7 @@ FEATURE_NAMES = (
     "overlap", "volume_disagreement", "diameter_disagreement", "centre_disagreement",
 )  # fmt: skip
 
-Matrix = NDArray[np.float64]
+Matrix = Array
 
 
 def load_lidc(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
+from deferlearn._utils.types import Array
 from deferlearn.datasets._bunch import Form, deliver, rows_as_groups
 from deferlearn.datasets._files import Folder, RemoteFile, get_data_home, read_verified
 from deferlearn.datasets._pickles import Record, read_arrays
@@ -282,9 +283,7 @@ def _to_bunch(source: _Retina, record: Record) -> Bunch:
     )
 
 
-def _numbers(
-    source: _Retina, record: Record, *keys: str, n_rows: int | None = None
-) -> NDArray[np.float64]:
+def _numbers(source: _Retina, record: Record, *keys: str, n_rows: int | None = None) -> Array:
     """One field of a file as finite numbers: a matrix, or a vector of `n_rows`."""
     field: Any = record
     for key in keys:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn import datasets as sklearn_datasets
 from sklearn.utils import Bunch
 
+from deferlearn._utils.types import Array
 from deferlearn.datasets._bunch import Form, deliver, rows_as_groups
 from deferlearn.humans import SkilledHuman
 from deferlearn.humans.uniform import Seed
@@ -155,7 +156,7 @@ def load_digits_parity(
 
 
 def _good_above_median(
-    data: NDArray[np.float64], direction: NDArray[Any], *, good: float, poor: float
+    data: Array, direction: NDArray[Any], *, good: float, poor: float
 ) -> SkilledHuman:
     vector = direction.astype(np.float64)
     return SkilledHuman.good_in_half_space(
@@ -163,9 +164,7 @@ def _good_above_median(
     )
 
 
-def _with_expert(
-    data: NDArray[np.float64], target: NDArray[np.int64], human: SkilledHuman, seed: Seed
-) -> Bunch:
+def _with_expert(data: Array, target: NDArray[np.int64], human: SkilledHuman, seed: Seed) -> Bunch:
     if not isinstance(human, SkilledHuman):
         raise TypeError(
             f"human must be a deferlearn.humans.SkilledHuman or None, got {human!r}: "

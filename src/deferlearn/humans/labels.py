@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
+from deferlearn._utils.types import Array
 
-def binary_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:
+
+def binary_labels(y: Any) -> tuple[NDArray[Any], Array]:
     """The two classes of y, and y as signs: +1 for the second class."""
     check_classification_targets(y)
     kind = type_of_target(y, input_name="y", raise_unknown=True)

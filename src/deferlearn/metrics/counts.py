@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
 from deferlearn._utils.checks import is_number, plain
+from deferlearn._utils.types import Bools
 from deferlearn.humans.answers import are_numbers
 
 
@@ -95,7 +96,7 @@ def check_costs(**costs: Any) -> None:
             raise ValueError(f"{name} must be a finite number >= 0, got {plain(cost)!r}")
 
 
-def check_deferred(deferred: ArrayLike | None, n_samples: int) -> NDArray[np.bool_]:
+def check_deferred(deferred: ArrayLike | None, n_samples: int) -> Bools:
     """The mask of the deferred cases, for a metric that needs it."""
     if deferred is None:
         raise ValueError("deferral_cost is not 0, so give deferred, the mask of the human's cases")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deferlearn._utils.types import Array, Index
+from deferlearn._utils.types import Array, Bools, Index
 
 Statuses = NDArray[np.int8]
 
@@ -137,7 +137,7 @@ class Snapshot(NamedTuple):
 
     samples: Samples
     point: Point
-    kept: NDArray[np.bool_]
+    kept: Bools
     free: FreeSet
     numbers: Numbers
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deferlearn._utils.threads import side_by_side
-from deferlearn._utils.types import Array, Index
+from deferlearn._utils.types import Array, Bools, Index
 from deferlearn.objective import solver
 from deferlearn.objective.arrays import Ends
 from deferlearn.objective.path import DONE, UP
@@ -55,7 +54,7 @@ def exact_gains(
 
 def shared_gains(
     state: State, ws: WorkingSet, ks: Index, counters: Counters
-) -> tuple[NDArray[np.bool_], Array]:
+) -> tuple[Bools, Array]:
     """``F(A) - F0``, F0 the optimum for the smaller m with no sample removed.
 
     A lower bound of every gain (removing a sample cannot raise F), and the gain itself wherever the
@@ -92,7 +91,7 @@ def _at_once(state: State) -> int:
     return max(1, CHUNK_ENTRIES // len(state.kept))
 
 
-def leaves_nothing(state: State, ks: Index) -> NDArray[np.bool_]:
+def leaves_nothing(state: State, ks: Index) -> Bools:
     """Whose removal leaves one class (with offset) or no sample: F falls to zero."""
     negative, positive = state.class_counts
     if negative + positive == 1:
@@ -113,7 +112,7 @@ def _removal_gains(state: State, ws: WorkingSet, ks: Index, counters: Counters) 
     return np.maximum(gains, 0.0)
 
 
-def optimal(state: State, ws: WorkingSet, ends: Ends) -> NDArray[np.bool_]:
+def optimal(state: State, ws: WorkingSet, ends: Ends) -> Bools:
     """Whether the end of each path is optimal over all kept samples, by its duality gap."""
     gap, short = ends.gap, ends.short
     if not ws.whole:

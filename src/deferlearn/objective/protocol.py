@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deferlearn._utils.types import Array
+from deferlearn._utils.types import Array, Bools
 
 
 class Objective(ABC):
@@ -54,7 +54,7 @@ class Objective(ABC):
 
     @property
     @abstractmethod
-    def kept(self) -> NDArray[np.bool_]:
+    def kept(self) -> Bools:
         """Mask of the kept samples."""
 
     @abstractmethod

@@ -2,10 +2,9 @@
 
 from typing import TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
+from deferlearn._utils.types import Array
 
-Weight = TypeVar("Weight", float, NDArray[np.float64])
+Weight = TypeVar("Weight", float, Array)
 
 
 def mu_from_alpha(alpha: float, total_weight: Weight) -> Weight:

@@ -9,9 +9,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from deferlearn._utils.types import Array, Index
+from deferlearn._utils.types import Array, Bools, Index
 from deferlearn.kernels import Gram, LinearGram
 from deferlearn.objective.arrays import (
     FreeSet,
@@ -110,7 +109,7 @@ class State:
     """
 
     problem: Problem
-    kept: NDArray[np.bool_]
+    kept: Bools
     a: Array
     a_lo: Array
     G: Array

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from deferlearn._utils.digest import digest
 from deferlearn._utils.threads import one_blas_thread
-from deferlearn._utils.types import Array, Index
+from deferlearn._utils.types import Array, Bools, Index
 from deferlearn.kernels import LinearGram, kernel_function, make_gram
 from deferlearn.kernels.doubledouble import weighted_row_sum
 from deferlearn.objective import solver
@@ -315,7 +315,7 @@ class SVMObjective(Objective):
         return self._problem
 
     @property
-    def kept(self) -> NDArray[np.bool_]:
+    def kept(self) -> Bools:
         """Mask of the samples that the machine keeps."""
         return self._state.kept.copy()
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from joblib import cpu_count
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from deferlearn._utils.checks import is_number, plain
-from deferlearn._utils.types import Array, Index
+from deferlearn._utils.types import Array, Bools, Index
 
 # Entries of X whose squares and products stay well inside the range of floats.
 SMALLEST, LARGEST = 1e-140, 1e140
@@ -139,7 +139,7 @@ def check_weights(weights: ArrayLike | None, n: int) -> Array:
     return weight
 
 
-def check_indices(ks: Iterable[int], kept: NDArray[np.bool_]) -> Index:
+def check_indices(ks: Iterable[int], kept: Bools) -> Index:
     """Indices of kept samples."""
     given = ks if isinstance(ks, np.ndarray) else np.asarray(list(ks))
     if given.size == 0:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deferlearn._utils.types import Array
 from deferlearn.tables.cases import Cases
 from deferlearn.tables.cells import clean_text, numbers
 from deferlearn.tables.decisions import WHO, Decisions
@@ -47,7 +48,7 @@ def errors_by_column(
     return rows
 
 
-def quarters(values: NDArray[np.float64]) -> NDArray[Any]:
+def quarters(values: Array) -> NDArray[Any]:
     """The quarter that each number lies in, as text.
 
     Parameters

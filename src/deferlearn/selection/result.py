@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from deferlearn._utils.types import Array
+
 
 @dataclass(frozen=True)
 class Iteration:
@@ -74,9 +76,9 @@ class SelectionResult:
     """
 
     order: NDArray[np.int64]
-    gains: NDArray[np.float64]
-    scores: NDArray[np.float64]
-    omegas: NDArray[np.float64]
+    gains: Array
+    scores: Array
+    omegas: Array
     value: float
     initial_value: float
     n: int

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deferlearn._utils.compiling import compiled
-from deferlearn._utils.types import Array, Index
+from deferlearn._utils.types import Array, Bools, Index
 from deferlearn.objective import Objective
 
 # Scores this close, relative to the score or to F(V) (to one hinge, if that is smaller), are equal: the
@@ -41,8 +40,8 @@ class Known(NamedTuple):
 
     lower: Array
     upper: Array
-    bounded: NDArray[np.bool_]
-    exact: NDArray[np.bool_]
+    bounded: Bools
+    exact: Bools
 
 
 class Survey(NamedTuple):

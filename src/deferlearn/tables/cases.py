@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deferlearn._utils.types import Labels
+from deferlearn._utils.types import Bools, Labels
 from deferlearn._utils.words import listed
 from deferlearn.humans import answers_from_table, majority_labels
 from deferlearn.tables.cells import label_text
@@ -76,7 +76,7 @@ class Cases:
             groups=None if self.groups is None else self.groups[rows],
         )
 
-    def human_answers(self, default: Labels) -> tuple[Labels, NDArray[np.bool_]]:
+    def human_answers(self, default: Labels) -> tuple[Labels, Bools]:
         """The majority of the readers, and the cases that at least one of them answered.
 
         Parameters

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from deferlearn._utils.types import Array, Bools
 from deferlearn.tables.errors import CellError
 
 # In lower case. "none" is not among them, because a class or a category may have this name.
@@ -78,7 +78,7 @@ def is_number(text: Any) -> Any:
     return pc.and_(shaped, pc.fill_null(pc.is_finite(values), False))  # 1e999 has the shape only
 
 
-def numbers(column: Any, name: str) -> NDArray[np.float64]:
+def numbers(column: Any, name: str) -> Array:
     """Numbers of a column, NaN where a cell is missing.
 
     Raises
@@ -105,7 +105,7 @@ def numbers(column: Any, name: str) -> NDArray[np.float64]:
     return values
 
 
-def _as_floats(column: Any) -> NDArray[np.float64]:
+def _as_floats(column: Any) -> Array:
     import pyarrow as pa
 
     if isinstance(column, pa.ChunkedArray):
@@ -113,7 +113,7 @@ def _as_floats(column: Any) -> NDArray[np.float64]:
     return np.array(column.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
-def _refuse(wrong: NDArray[np.bool_], cells: Any, name: str) -> None:
+def _refuse(wrong: Bools, cells: Any, name: str) -> None:
     if wrong.any():
         row = int(np.flatnonzero(wrong)[0])
         raise CellError(

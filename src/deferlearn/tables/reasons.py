@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deferlearn._utils.types import Array
+from deferlearn._utils.types import Array, Bools
 from deferlearn.teams.threshold import TIE
 
 
@@ -28,7 +28,7 @@ class OneByOne:
     threshold: float
     percentiles: Array
 
-    def clauses(self, scores: Array, deferred: NDArray[np.bool_]) -> Iterable[str]:
+    def clauses(self, scores: Array, deferred: Bools) -> Iterable[str]:
         """One clause per case."""
         if np.isinf(self.threshold):
             cases = "every case" if self.threshold < 0 else "no case"
@@ -60,9 +60,7 @@ class Batch:
     count: int
     total: int
 
-    def clauses(
-        self, scores: Array, ranks: NDArray[np.int64], unwelcome: NDArray[np.bool_]
-    ) -> Iterable[str]:
+    def clauses(self, scores: Array, ranks: NDArray[np.int64], unwelcome: Bools) -> Iterable[str]:
         """One clause per case; `unwelcome` marks cases at the top that are not deferred."""
         ends = np.where(unwelcome, ", but here a human is not expected to do better", "").tolist()
         first = "the first case goes" if self.count == 1 else f"the first {self.count} cases go"
@@ -76,8 +74,8 @@ def sentences(
     clauses: Iterable[str],
     answers: NDArray[Any],
     decision: Array,
-    deferred: NDArray[np.bool_],
-    audit: NDArray[np.bool_],
+    deferred: Bools,
+    audit: Bools,
     expected: tuple[Array, Array] | None = None,
 ) -> list[str]:
     """One sentence per case: who takes it, by which rule, and how sure the machine is.

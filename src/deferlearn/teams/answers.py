@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deferlearn._utils.types import Bools
 from deferlearn.humans.answers import as_array, check_answers, find_missing
 from deferlearn.humans.human import check_length
 from deferlearn.humans.losses import majority_labels
@@ -17,7 +18,7 @@ Answers = ArrayLike | Callable[[NDArray[np.int64]], ArrayLike]
 
 def team_labels(
     machine: NDArray[Any],
-    deferred: NDArray[np.bool_],
+    deferred: Bools,
     human_labels: Answers,
     classes: NDArray[Any],
 ) -> NDArray[Any]:

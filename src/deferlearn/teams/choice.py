@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from deferlearn._utils.types import Array
+from deferlearn._utils.types import Array, Bools
 
 # A mean gap this small, relative to the scores or to the gaps that cancel in it, is none: sums of the
 # same costs in another order differ as much.
@@ -19,7 +19,7 @@ def choose(
     policy: NDArray[np.int64],
     gaps: Any,
     n_standard_errors: float,
-    unassisted: NDArray[np.bool_] | None = None,
+    unassisted: Bools | None = None,
 ) -> int:
     """The candidate of the first policy whose best one nearly ties with the best of all.
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from deferlearn._utils.types import Array, Bools
 from deferlearn.humans.human import warn_if_reordered
 from deferlearn.teams.answers import Answers
 
@@ -129,7 +129,7 @@ class AssistedPipeline(Pipeline):
         return X
 
     @available_if(_final_has("deferral_score"))
-    def deferral_score(self, X: Any) -> NDArray[np.float64]:
+    def deferral_score(self, X: Any) -> Array:
         """How much each case belongs with a human: larger is more.
 
         Parameters
@@ -144,7 +144,7 @@ class AssistedPipeline(Pipeline):
         return self._final_estimator.deferral_score(self._transformed(X))
 
     @available_if(_final_has("defer"))
-    def defer(self, X: Any) -> NDArray[np.bool_]:
+    def defer(self, X: Any) -> Bools:
         """Whether a human should take each case, one at a time.
 
         Parameters
@@ -159,7 +159,7 @@ class AssistedPipeline(Pipeline):
         return self._final_estimator.defer(self._transformed(X))
 
     @available_if(_final_has("defer_top"))
-    def defer_top(self, X: Any, budget: float | int | None = None) -> NDArray[np.bool_]:
+    def defer_top(self, X: Any, budget: float | int | None = None) -> Bools:
         """The cases of this batch that belong most with a human, as many as the budget says.
 
         Parameters

@@ -7,7 +7,6 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import ConvergenceWarning
@@ -207,7 +206,7 @@ class PredictedErrorTriage(Triage):
         errs = disagrees_with_self(answers[read], y[read])
         return self._model(samples.X[train][read], errs, seed)
 
-    def _model(self, X: Any, errs: NDArray[np.bool_], seed: int) -> Any:
+    def _model(self, X: Any, errs: Bools, seed: int) -> Any:
         """A classifier fitted on who errs."""
         if len(errs) == 0:  # no answer is known outside of a fold
             return DummyClassifier().fit(np.zeros((1, X.shape[1])), [0])

@@ -16,7 +16,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import has_fit_parameter
 
-from deferlearn._utils.types import Index
+from deferlearn._utils.types import Bools, Index
 from deferlearn.metrics import find_member
 from deferlearn.teams.held_out import Split, held_out
 
@@ -69,7 +69,7 @@ class TestPart:
     __test__ = False  # pytest takes classes of this name for tests
 
     answers: NDArray[Any]
-    deferred: NDArray[np.bool_]
+    deferred: Bools
     classes: NDArray[Any] | None
     warned: tuple[tuple[type[Warning], str], ...] = ()
 

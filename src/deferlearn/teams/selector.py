@@ -6,9 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from deferlearn._utils.types import Array
 from deferlearn.objective import SVMObjective
 from deferlearn.selection import (
     Iteration,
@@ -45,7 +43,7 @@ class Selector:
     seed: int
     verbose: int = 0
 
-    def run(self, objective: SVMObjective, loss: NDArray[np.float64], n: int) -> SelectionResult:
+    def run(self, objective: SVMObjective, loss: Array, n: int) -> SelectionResult:
         """Select at most n samples."""
         options: dict[str, Any] = {"min_kept_per_class": self.min_kept_per_class}
         algorithm: Any = distorted_greedy
@@ -74,7 +72,7 @@ class Selector:
 
 def _unconstrained(
     objective: SVMObjective,
-    loss: NDArray[np.float64],
+    loss: Array,
     n: int,
     ratio: float,
     *,
