@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -14,6 +15,7 @@ from deferlearn._utils.checks import check_flag
 from deferlearn.metrics.apply import Metric, evaluate_team, find_member, find_metric
 
 
+@dataclass(eq=False, repr=False)
 class TeamScorer(BaseEstimator):
     """Scorer of machine and human together; made by `make_team_scorer`, which explains it.
 
@@ -32,18 +34,11 @@ class TeamScorer(BaseEstimator):
     # With it GridSearchCV and the like pass human_labels on without a request by the user.
     __metadata_request__score = {"human_labels": True, "estimator": UNUSED}  # noqa: RUF012
 
-    def __init__(
-        self,
-        metric: str | Metric = "error",
-        *,
-        batch: bool = False,
-        greater_is_better: bool | None = None,
-        options: dict[str, Any] | None = None,
-    ) -> None:
-        self.metric = metric
-        self.batch = batch
-        self.greater_is_better = greater_is_better
-        self.options = options
+    metric: str | Metric = "error"
+    _: KW_ONLY
+    batch: bool = False
+    greater_is_better: bool | None = None
+    options: dict[str, Any] | None = None
 
     def __call__(self, estimator: Any, X: Any, y: ArrayLike, human_labels: Any = None) -> float:
         """Score a fitted estimator, as `score` does."""

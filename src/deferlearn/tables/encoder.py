@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
+from dataclasses import KW_ONLY, dataclass
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -36,6 +37,7 @@ class Unknown(NamedTuple):
     example: str
 
 
+@dataclass(eq=False, repr=False)
 class TableEncoder(TransformerMixin, BaseEstimator):
     """Encode numbers, categories and gaps of a table as features; list the columns that are left out.
 
@@ -90,20 +92,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     array([[-0.13130643,  1.        ,  0.        ,  0.        ]])
     """
 
-    def __init__(
-        self,
-        *,
-        number: Sequence[str] = (),
-        category: Sequence[str] = (),
-        drop: Sequence[str] = (),
-        max_categories: int = MAX_CATEGORIES,
-        min_frequency: int = MIN_FREQUENCY,
-    ) -> None:
-        self.number = number
-        self.category = category
-        self.drop = drop
-        self.max_categories = max_categories
-        self.min_frequency = min_frequency
+    _: KW_ONLY
+    number: Sequence[str] = ()
+    category: Sequence[str] = ()
+    drop: Sequence[str] = ()
+    max_categories: int = MAX_CATEGORIES
+    min_frequency: int = MIN_FREQUENCY
 
     def fit(self, X: Any, y: Any = None) -> TableEncoder:
         """Decide what each column is, and learn medians, scales and categories.

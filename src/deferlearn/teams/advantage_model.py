@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ TIE_BREAK = 1e-6
 FOREST = RandomForestRegressor(n_estimators=50, min_samples_leaf=5)
 
 
+@dataclass(eq=False)
 class AdvantageModel:
     """Expected cost of the machine's answer minus that of the human's, learned from held-out samples.
 
@@ -34,9 +36,8 @@ class AdvantageModel:
         "class": the mean over the cases with the same answer of the machine. A regressor sees x.
     """
 
-    def __init__(self, machine_error: Any, human_error: Any) -> None:
-        self.machine_error = machine_error
-        self.human_error = human_error
+    machine_error: Any
+    human_error: Any
 
     def fit(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ NAMES = ("margin", "mlp")
 MLP_EPOCHS = 500
 
 
+@dataclass(eq=False, repr=False)
 class DeferralPolicy(BaseEstimator):
     r"""A classifier of "deferred" against "kept", with a choice of what it gets to see.
 
@@ -66,12 +68,10 @@ class DeferralPolicy(BaseEstimator):
     array([ 1.2, -2.6])
     """
 
-    def __init__(
-        self, estimator: Any = None, *, features: str = "margin", signed: bool = False
-    ) -> None:
-        self.estimator = estimator
-        self.features = features
-        self.signed = signed
+    estimator: Any = None
+    _: KW_ONLY
+    features: str = "margin"
+    signed: bool = False
 
     @property
     def sees_margin(self) -> bool:
