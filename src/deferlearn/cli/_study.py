@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import GroupShuffleSplit
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from deferlearn._utils.jobs import call_each
 from deferlearn.datasets import load_digits_parity, load_lidc
 
 Index = NDArray[np.intp]
@@ -145,50 +145,45 @@ SETTINGS = (
 def study(setting: Setting, seed: int, n_jobs: int | None) -> Findings:
     """Measure all four on the same splits."""
     # Imported here because it loads the compiled engine, which `--help` does not need.
-    from deferlearn.evaluation.curves import AutomationCurve
+    from deferlearn import AssistedSVC
+    from deferlearn.evaluation import AutomationCurve, automation_curve
+    from deferlearn.teams import FullAutomation, NoAutomation, UncertaintyTriage
 
     start = perf_counter()
     sets = setting.load(seed)
     splits = shared_splits([data.groups for data in sets], setting.n_splits, seed)
-    tasks = [(data, split) for data, own in zip(sets, splits, strict=True) for split in own]
-    rows = call_each(
-        measure, ((data, split, setting.policy, seed) for data, split in tasks), n_jobs
-    )
+    # The batch rule needs no threshold: cv=None.
+    options: dict[str, Any] = {"alpha": ALPHA, "cv": None, "random_state": seed}
+    teams: dict[str, Any] = {
+        MACHINE: FullAutomation(alpha=ALPHA),
+        HUMAN: NoAutomation(),
+        TEAM: AssistedSVC(submodularity_ratio=RATIO, policy=setting.policy, **options),
+        TRIAGE: UncertaintyTriage(**options),
+    }
+    runs = [
+        automation_curve(
+            {who: make_pipeline(StandardScaler(), team) for who, team in teams.items()},
+            data.data,
+            data.target,
+            human_labels=data.human_labels,
+            budgets=BUDGETS,
+            cv=own,
+            metrics="error",
+            n_jobs=n_jobs,
+        )
+        for data, own in zip(sets, splits, strict=True)
+    ]
     # The mean over humans comes first, because their results on the same patients are not independent.
-    shape = (len(sets), setting.n_splits, len(EVERYONE), len(BUDGETS))
-    errors = np.reshape(rows, shape).mean(axis=0)
-    shares = np.broadcast_to(BUDGETS, errors[:, 0].shape)
     curves = {
-        who: AutomationCurve(np.array(BUDGETS), {"error": errors[:, place]}, shares)
-        for place, who in enumerate(EVERYONE)
+        who: AutomationCurve(
+            np.array(BUDGETS),
+            {"error": np.mean([run[who].values["error"] for run in runs], axis=0)},
+            np.mean([run[who].deferred for run in runs], axis=0),
+        )
+        for who in EVERYONE
     }
     n_cases = round(np.mean([len(data.target) for data in sets]))
     return Findings(setting, curves, n_cases, perf_counter() - start)
-
-
-def measure(data: Any, split: Split, policy: str, seed: int) -> NDArray[np.float64]:
-    """Errors on the test part of one split, one row per entry of `EVERYONE` and one column per budget."""
-    from deferlearn import AssistedSVC
-    from deferlearn.teams import UncertaintyTriage
-
-    train, test = split
-    scaler = StandardScaler().fit(data.data[train])
-    X, X_test = scaler.transform(data.data[train]), scaler.transform(data.data[test])
-    y, truth, human = data.target[train], data.target[test], data.human_labels[test]
-    # The batch rule needs no threshold: cv=None. One triage serves all budgets.
-    triage = UncertaintyTriage(alpha=ALPHA, cv=None, random_state=seed).fit(X, y)
-    team = AssistedSVC(
-        alpha=ALPHA, submodularity_ratio=RATIO, policy=policy, cv=None, random_state=seed
-    )
-    machine = triage.predict(X_test)
-    errors = []
-    for budget in BUDGETS:
-        team.set_params(budget=budget).fit(X, y, human_labels=data.human_labels[train])
-        assisted = team.predict_assisted(X_test, human, batch=True)
-        triaged = np.where(triage.defer_top(X_test, budget), human, machine)
-        # In the order of EVERYONE.
-        errors.append([np.mean(said != truth) for said in (machine, human, assisted, triaged)])
-    return np.array(errors).T
 
 
 def shared_splits(groups: list[NDArray[Any]], n_splits: int, seed: int) -> list[list[Split]]:

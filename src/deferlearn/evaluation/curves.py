@@ -11,20 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
-from sklearn.utils import _safe_indexing, check_consistent_length
+from sklearn.utils import _safe_indexing
 
+from deferlearn.evaluation.checks import check_budgets, check_confidence, split_data
 from deferlearn.evaluation.intervals import CONFIDENCE, Floats, t_interval
 from deferlearn.metrics import evaluate_team, find_metric
 from deferlearn.teams.held_out import splitter_of
-from deferlearn.teams.refits import (
-    SplitData,
-    TestPart,
-    budget_name,
-    check_budgets,
-    check_confidence,
-    check_human,
-    refit,
-)
+from deferlearn.teams.refits import TestPart, budget_name, refit
 
 # The budgets of the paper's experiments on real data, and its share of test cases.
 PAPER_BUDGETS = (0.0, 0.04, 0.08, 0.12, 0.16, 0.2)
@@ -184,24 +177,21 @@ def automation_curve(
     teams = dict(estimator) if isinstance(estimator, Mapping) else {"": estimator}
     if not teams:
         raise ValueError("give at least one estimator")
-    data = {"human_labels": human_labels, "human_scores": human_scores, "human_loss": human_loss}
-    given = check_human(data)
+    data = split_data(X, y, human_labels, human_scores, human_loss, groups)
     check_confidence(confidence)
     levels = check_budgets(budgets)
     functions = _check_metrics(metrics, pos_label)
-    check_consistent_length(X, y, *data.values(), groups)
     for function in functions.values():  # errors come before anything is fitted
         evaluate_team(
             function, y, y, lambda: np.zeros(len(np.asarray(y)), dtype=bool), np.unique(y)
         )
     splits = list(_splitter(cv, y, groups, random_state).split(X, y, groups))
-    all_cases = SplitData(X, y, human_labels, given, data[given], groups)
     truths = [_safe_indexing(y, test) for _, test in splits]
     curves = {}
     for name, team in teams.items():
         # Without a budget there is one column, the same at every budget.
         own = levels if budget_name(team) else levels[:1]
-        parts = refit(team, all_cases, splits, own, batch, n_jobs)
+        parts = refit(team, data, splits, own, batch, n_jobs)
         table = np.array(
             [
                 [_measure(part, truth, functions) for part in row]

@@ -1,8 +1,14 @@
-"""What the paper claims in Sections 4 and 5 and its appendix, and whether our tables agree."""
+"""What the paper claims in Sections 4 and 5 and its appendix, and whether our tables agree.
+
+The words are in `templates/claims.toml`.
+"""
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Iterator
+from importlib.resources import files
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,21 +16,16 @@ import pandas as pd
 from deferlearn.experiments.config import Config
 from deferlearn.experiments.experiment import Tables
 from deferlearn.experiments.fig2 import BUDGETS
-from deferlearn.experiments.methods import NEAREST
 from deferlearn.experiments.selecting import ALGORITHMS
 from deferlearn.experiments.style import DATASETS
-from deferlearn.experiments.verdicts import (
-    Cases,
-    Claim,
-    above_zero,
-    below_zero,
-    verdict,
-    with_interval,
-)
+from deferlearn.experiments.verdicts import Cases, Claim, above_zero, below_zero, verdict
 
 # The text of a claim, the cases that agree with it or else its verdict, and the numbers.
 Judgement = tuple[str, Cases | str, str]
 
+WORDS = tomllib.loads(
+    files("deferlearn.experiments").joinpath("templates/claims.toml").read_text(encoding="utf-8")
+)
 # "n/|V| >= 0.1": below, so few cases are deferred that no method can differ much from the machine.
 SMALLEST_SHARE = 0.1
 # Two algorithms are comparable if their errors differ by no more: about three test cases of Messidor's.
@@ -32,16 +33,6 @@ COMPARABLE = 0.02
 # The paper's range for the share of the smaller class.
 RHO = (0.33, 0.45)
 TRIAGE = ("uncertainty", "predicted")
-BASELINE_WORDS = {
-    "full": "full automation",
-    "humans": "humans alone",
-    "uncertainty": "uncertainty triage",
-    "predicted": "predicted error triage",
-}
-POLICY_WORDS = {
-    "margin": "policy of the text: logistic regression on |margin|",
-    NEAREST: "ranked by |margin|, smallest first",
-}
 
 
 def judge_claims(name: str, tables: Tables, config: Config) -> list[Claim]:
@@ -68,62 +59,57 @@ def judge_claims(name: str, tables: Tables, config: Config) -> list[Claim]:
     ]
 
 
-def _each(lines: pd.DataFrame, say: Callable[[pd.Series], str]) -> str:
-    """What is to be said about each line, in a row."""
-    return "; ".join(say(line) for _, line in lines.iterrows())
+def _words(claim: str, config: Config) -> dict[str, Any]:
+    words = WORDS[claim]
+    return words | words.get("on_one_split", {}) if config.splits == 1 else words
+
+
+def _said(
+    claim: str, cases: Cases | str, config: Config, lines: pd.DataFrame | None = None, **values: Any
+) -> Judgement:
+    """A claim in the words of the file, with these values and these lines of a table."""
+    words = _words(claim, config)
+    each = [
+        words["each"].format(**{"title": DATASETS.get(row.get("dataset")), **row})
+        for row in ([] if lines is None else lines.to_dict("records"))
+    ]
+    values["lines"] = "; ".join(each).replace(" [nan, nan]", "")
+    return words["text"].format(**values), cases, words["numbers"].format(**values)
 
 
 def _fig2(tables: Tables, config: Config) -> Iterator[Judgement]:
     means, falls = tables[""], tables["differences"]
-    wrong = _each(
-        means,
-        lambda line: (
-            f"{line['dataset']}, {line['method']}, n/|V| = {line['budget']:g}: "
-            f"{100 * line['deferred_wrong_share']:.0f}% of the deferred against "
-            f"{100 * line['kept_wrong_share']:.0f}% of the kept"
-        ),
-    )
-    yield (
-        "The samples deferred are those more prone to be misclassified by the machine.",
-        above_zero(means, "wrong_gap"),
-        f"Samples that the machine gets wrong: {wrong}.",
-    )
+    yield _said("deferred_wrong", above_zero(means, "wrong_gap"), config, means)
     # Without an interval where there should be one, nothing can be said.
     judged = falls[falls["kept_inside_low"].notna() | (falls["all_runs"] == 1)]
-    inside = _each(
-        judged,
-        lambda line: (
-            f"{line['dataset']}, {line['method']}: {with_interval(line, 'kept_inside', 1)}, fewer in "
-            f"{line['runs_with_fewer']} of {line['runs']} (of {line['all_runs']} draws)"
-        ),
-    )
-    others = " In the others it gives the same answer everywhere, and all are on its margin."
-    yield (
-        "The more samples are deferred, the fewer of the kept ones lie inside the margin.",
+    some_without = bool((falls["all_runs"] > falls["runs"]).any())
+    yield _said(
+        "kept_inside",
         below_zero(judged, "kept_inside"),
-        f"Kept samples inside the margin, at n/|V| = {BUDGETS[1]:g} minus at {BUDGETS[0]:g}, in draws "
-        f"where the machine has a boundary: {inside}."
-        + others
-        * bool((falls["all_runs"] > falls["runs"]).any()),
+        config,
+        judged,
+        budgets=BUDGETS,
+        others=WORDS["kept_inside"]["others"] * some_without,
     )
 
 
 def _fig3(tables: Tables, config: Config) -> Iterator[Judgement]:
-    for baseline, words in BASELINE_WORDS.items():
+    for baseline, name in WORDS["baselines"].items():
         gaps = tables["differences"]
         gaps = gaps[(gaps["minus"] == baseline) & (gaps["budget"] > 0)]
         lines = gaps[gaps["budget"] >= SMALLEST_SHARE]
-        ahead, behind = below_zero(lines, "error"), above_zero(lines, "error")
-        said = _each(
-            lines[lines["budget"].isin([lines["budget"].min(), lines["budget"].max()])],
-            lambda line: f"{line['method']} at {line['budget']:g}: {with_interval(line, 'error')}",
-        )
-        yield (
-            f"Both algorithms outperform {words} by large margins (n/|V| >= {SMALLEST_SHARE:g}).",
+        ahead = below_zero(lines, "error")
+        yield _said(
+            "outperform",
             ahead,
-            f"Ahead in {int(ahead.sum())}, behind in {int(behind.sum())} of {len(lines)} cases. "
-            f"Error minus that of {words}: {said}."
-            + (_passing(gaps) if baseline == "humans" else ""),
+            config,
+            lines[lines["budget"].isin([lines["budget"].min(), lines["budget"].max()])],
+            baseline=name,
+            smallest=SMALLEST_SHARE,
+            ahead=ahead.sum(),
+            behind=above_zero(lines, "error").sum(),
+            total=len(lines),
+            passing=_passing(gaps) if baseline == "humans" else "",
         )
 
 
@@ -132,19 +118,21 @@ def _passing(gaps: pd.DataFrame) -> str:
     said = []
     for method in ALGORITHMS:
         mine = gaps[gaps["method"] == method].sort_values("budget")
-        text = f"{method} algorithm is ahead {_from(mine, mine['error'] < 0)}"
-        if mine["error_high"].notna().any():
-            text += f" in the mean, {_from(mine, below_zero(mine, 'error'))} by its interval"
-        said.append(text)
+        with_interval = mine["error_high"].notna().any()
+        template = WORDS["passing"]["each_with_interval" if with_interval else "each"]
+        by_mean = _from(mine, mine["error"] < 0)
+        by_interval = _from(mine, below_zero(mine, "error"))
+        said.append(template.format(method=method, by_mean=by_mean, by_interval=by_interval))
     return " The " + "; the ".join(said) + "."
 
 
 def _from(lines: pd.DataFrame, ahead: pd.Series) -> str:
     """The smallest budget at and beyond which it is always ahead."""
+    words = WORDS["passing"]
     lasting = np.logical_and.accumulate(ahead.to_numpy(dtype=bool)[::-1])[::-1]
     if lasting.any():
-        return f"from n/|V| = {lines.loc[lasting, 'budget'].min():g} on"
-    return "at no budget" if not ahead.any() else "at some budgets, not at the largest,"
+        return str(words["from"].format(lines.loc[lasting, "budget"].min()))
+    return str(words["not_to_the_end" if ahead.any() else "never"])
 
 
 def _fig4(tables: Tables, config: Config) -> Iterator[Judgement]:
@@ -156,161 +144,126 @@ def _fig4(tables: Tables, config: Config) -> Iterator[Judgement]:
     small = lines[lines["spread"] == low]
     large = lines[(lines["spread"] == high) & (lines["n"] == lines["n"].max())]
     full = small["unused"] == 0
-    average = " on average" if config.splits > 1 else ""
-    some = _each(
-        small[~full],
-        lambda line: f"{line['method']} at n = {line['n']}: {line['n_deferred']:.1f}",
-    )
-    yield (
-        "With a small human error both algorithms defer |S| = n samples.",
+    others = _words("small_human_error", config)["others"]
+    yield _said(
+        "small_human_error",
         full,
-        f"At ΔH = {low:g}, |S| = n in every draw in {int(full.sum())} of {len(full)} cases"
-        + (f"; in the others fewer{average}: {some}." if some else "."),
+        config,
+        small[~full],
+        spread=low,
+        full=full.sum(),
+        total=len(full),
+        others="" if full.all() else others,
     )
-    many = _each(
-        large,
-        lambda line: f"{line['method']}: {with_interval(line, 'n_deferred', 1)} of {line['n']}",
-    )
-    yield (
-        "With a higher human error they defer fewer, |S| < n.",
-        above_zero(large, "unused"),
-        f"At ΔH = {high:g} and the largest n: {many}.",
-    )
+    yield _said("high_human_error", above_zero(large, "unused"), config, large, spread=high)
 
 
 def _fig5(tables: Tables, config: Config) -> Iterator[Judgement]:
     gaps = tables["differences"]
     gaps = gaps[gaps["budget"] > 0]
     for policy, mine in gaps.groupby("policy", sort=False):
-        name = POLICY_WORDS[policy]
+        name = WORDS["policies"][policy]
         yield _against_triage(mine, name, config)
         for baseline in ("full", "humans"):
-            yield _against(mine, baseline, name)
-        yield _alike(mine, name, config)
+            lines = mine[(mine["minus"] == baseline) & (mine["budget"] == mine["budget"].max())]
+            yield _said(
+                "against_one",
+                below_zero(lines, "error"),
+                config,
+                lines,
+                policy=name,
+                baseline=WORDS["baselines"][baseline],
+                budget=lines["budget"].max(),
+            )
+        yield _alike(mine[mine["minus"] == "distorted"], name, config)
 
 
 def _against_triage(gaps: pd.DataFrame, name: str, config: Config) -> Judgement:
-    lines = gaps[gaps["minus"].isin(TRIAGE)]
-    most, said = [], []
-    for dataset, part in lines.groupby("dataset", sort=False):
-        ahead, behind = below_zero(part, "error"), above_zero(part, "error")
-        most.append(ahead.mean() > 0.5)
-        text = f"{DATASETS[dataset]}: "
-        if config.splits > 1:
-            text += f"lower mean in {int((part['error'] < 0).sum())}, by the interval "
-        said.append(text + f"ahead in {ahead.sum()} and behind in {behind.sum()} of {len(part)}")
-    return (
-        f"Both algorithms outperform the triage baselines at most automation levels ({name}).",
-        most,
-        f"Of the comparisons of error by algorithm, budget and triage: {'; '.join(said)}.",
+    gaps = gaps[gaps["minus"].isin(TRIAGE)]
+    counts = pd.DataFrame(
+        {
+            "dataset": gaps["dataset"],
+            "lower": gaps["error"] < 0,
+            "ahead": below_zero(gaps, "error"),
+            "behind": above_zero(gaps, "error"),
+            "cases": True,
+        }
     )
+    counts = counts.groupby("dataset", sort=False).sum().reset_index()
+    most = counts["ahead"] > counts["cases"] / 2
+    return _said("against_triage", most, config, counts, policy=name)
 
 
-def _against(gaps: pd.DataFrame, baseline: str, name: str) -> Judgement:
-    lines = gaps[(gaps["minus"] == baseline) & (gaps["budget"] == gaps["budget"].max())]
-    said = _each(
-        lines,
-        lambda x: f"{DATASETS[x['dataset']]}, {x['method']}: {with_interval(x, 'error')}",
-    )
-    words = BASELINE_WORDS[baseline]
-    return (
-        f"With human assistance the machine outperforms {words} ({name}).",
-        below_zero(lines, "error"),
-        f"Error minus that of {words} at n/|V| = {lines['budget'].max():g}: {said}.",
-    )
-
-
-def _alike(gaps: pd.DataFrame, name: str, config: Config) -> Judgement:
-    text = f"The two algorithms perform comparably ({name})."
-    lines = gaps[gaps["minus"] == "distorted"]
-    largest = f"the largest difference of {'mean ' * (config.splits > 1)}errors is"
-    largest += f" {lines['error'].abs().max():.3f}."
-    if config.splits == 1:
-        return text, "cannot be judged from one split", f"Of {len(lines)} cases {largest}"
+def _alike(lines: pd.DataFrame, name: str, config: Config) -> Judgement:
     near = (lines["error_low"] > -COMPARABLE) & (lines["error_high"] < COMPARABLE)
     differ = below_zero(lines, "error") | above_zero(lines, "error")
-    return (
-        text,
-        near,
-        f"The interval of the difference of errors is within ±{COMPARABLE:g} in {near.sum()} of "
-        f"{len(lines)} cases, and excludes zero in {differ.sum()}; {largest}",
+    return _said(
+        "alike",
+        near if config.splits > 1 else "cannot be judged from one split",
+        config,
+        policy=name,
+        comparable=COMPARABLE,
+        near=near.sum(),
+        differ=differ.sum(),
+        total=len(lines),
+        largest=lines["error"].abs().max(),
     )
 
 
 def _fig6(tables: Tables, config: Config) -> Iterator[Judgement]:
     changes = tables["differences"]
     start = changes["budget"].min()
-    changes = changes[changes["budget"] > start]
     levels = tables[""].groupby("human_weight")["human_error"].mean()
+    changes = changes[changes["budget"] > start].assign(
+        human_error=changes["human_weight"].map(levels)
+    )
     first = None
     for policy, mine in changes.groupby("policy", sort=False):
         last = mine[mine["budget"] == mine["budget"].max()]
         low, high = mine["human_weight"].min(), mine["human_weight"].max()
         at_high = mine[mine["human_weight"] == high]
-        errors, name = mine["error"].tolist(), POLICY_WORDS[policy]
+        errors = mine["error"].tolist()
         alike = first is not None and errors == first[1]
-        note = f' The same errors as with the policy "{first[0]}".' if first and alike else ""
+        values = {
+            "policy": WORDS["policies"][policy],
+            "start": start,
+            "note": WORDS["improves"]["note"].format(first[0]) if first and alike else "",
+        }
         first = first or (policy, errors)
-        by_level = _each(
-            last,
-            lambda x: f"humans err {levels[x['human_weight']]:.2f}: {with_interval(x, 'error')}",
-        )
-        yield (
-            f"With a small human error the performance improves with n ({name}).",
+        yield _said(
+            "improves",
             below_zero(last[last["human_weight"] == low], "error"),
-            f"Change of the error from n/|V| = {start:g} to {last['budget'].max():g}: "
-            f"{by_level}.{note}",
+            config,
+            last,
+            end=last["budget"].max(),
+            **values,
         )
-        by_budget = _each(at_high, lambda x: f"{x['budget']:g}: {with_interval(x, 'error')}")
-        yield (
-            f"With a high human error deferring does not help ({name}).",
+        yield _said(
+            "does_not_help",
             ~below_zero(at_high, "error"),
-            f"Change of the error from n/|V| = {start:g} where humans err {levels[high]:.2f}, to "
-            f"{by_budget}.{note}",
+            config,
+            at_high,
+            human_error=levels[high],
+            **values,
         )
 
 
 def _runtime(tables: Tables, config: Config) -> Iterator[Judgement]:
-    lines = tables[""].set_index(["dataset", "method"])
-    said = []
-    for dataset in tables["differences"]["dataset"]:
-        slow, fast = (1000 * lines.loc[(dataset, method)] for method in ALGORITHMS)
-        said.append(
-            f"{DATASETS[dataset]}: {slow['seconds_per_round']:.2f} and "
-            f"{fast['seconds_per_round']:.2f} ms (paper: {slow['paper_seconds_per_round']:.0f} and "
-            f"{fast['paper_seconds_per_round']:.0f} ms on its machine)"
-        )
-    yield (
-        "A round of the stochastic algorithm takes less time than one of the deterministic.",
-        below_zero(tables["differences"], "seconds_per_round"),
-        f"Distorted and stochastic: {'; '.join(said)}.",
-    )
+    lines, changes = tables[""], tables["differences"]
+    wanted = ["seconds_per_round", "paper_seconds_per_round"]
+    times = 1000 * lines.pivot(index="dataset", columns="method", values=wanted)
+    times.columns = times.columns.map("_".join)
+    less = below_zero(changes, "seconds_per_round")
+    yield _said("seconds_per_round", less, config, times.loc[changes["dataset"]].reset_index())
 
 
 def _bounds(tables: Tables, config: Config) -> Iterator[Judgement]:
     lines = tables[""]
     offset = lines[lines["fit_intercept"].astype(bool) & lines["dataset"].isin(config.datasets)]
-    yield (
-        f"The share of the smaller class is in ({RHO[0]:g}, {RHO[1]:g}).",
-        (offset["rho"] > RHO[0]) & (offset["rho"] < RHO[1]),
-        "Of the training samples: "
-        + _each(offset, lambda x: f"{DATASETS[x['dataset']]} {x['rho']:.3f}")
-        + ".",
-    )
-    mean = "mean " if config.splits > 1 else ""
-    met = _each(
-        offset,
-        lambda x: (
-            f"{DATASETS[x['dataset']]}: met in {round(x['paper_condition_met'] * x['runs'])} of "
-            f"{x['runs']}, {mean}bound {x['paper']:.1e}, by the stronger ones {x['stronger']:.1e}"
-        ),
-    )
-    yield (
-        "n/|V| <= 0.2 meets the conditions of the theorem for linear machines with offset.",
-        offset["paper_condition_met"] == 1.0,
-        "The condition is n <= V_min - s*. Splits in which it is met (in the others the bound is 0): "
-        f"{met}.",
-    )
+    inside = (offset["rho"] > RHO[0]) & (offset["rho"] < RHO[1])
+    yield _said("smaller_class", inside, config, offset, rho=RHO)
+    met = (offset["paper_condition_met"] * offset["runs"]).round().astype(int)
+    yield _said("conditions", met == offset["runs"], config, offset.assign(met=met))
 
 
 JUDGES: dict[str, Callable[[Tables, Config], Iterator[Judgement]]] = {

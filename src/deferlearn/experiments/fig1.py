@@ -96,9 +96,10 @@ def draw(rows: pd.DataFrame, config: Config) -> Figure:
     figure, axes = style.figure_of(3.9, 1, 2, sharex=True, sharey=True)
     steps = sorted({2, max(2, int(first.s) // 2), int(first.s)})
     for ax, sizes in zip(axes.flat, ([1], steps), strict=True):
-        for label, (colour, _) in CLASS_STYLE.items():
+        for label, (colour, marker) in CLASS_STYLE.items():
             part = X[y == label]
-            style.scatter_class(ax, part, label, s=22, zorder=3)
+            looks: Any = {"marker": marker, "facecolors": "none", "edgecolors": colour}
+            ax.scatter(*part.T, s=22, zorder=3, **looks)
             faces: list[Any] = [
                 {"facecolor": colour, "alpha": 0.16, "edgecolor": "none"},
                 {"fill": False, "edgecolor": colour, "lw": 1.4},

@@ -26,7 +26,7 @@ SPREAD = 0.2
 BUDGETS = (0.12, 0.3)
 # A sample on the margin counts as inside, as in the paper, up to rounding errors.
 ON_MARGIN = 1e-6
-GRID, LINE = 160, 1.6
+GRID, LINE, MARKERS = 160, 1.6, {"s": 9, "linewidths": 0.6}
 COUNTS = ("deferred_wrong", "kept_wrong", "kept_inside", "inside_before")
 
 
@@ -136,38 +136,21 @@ def seed_to_show(rows: pd.DataFrame) -> int:
 
 
 def _draw_panel(ax: Axes, split: Split, picks: list[int]) -> None:
-    from matplotlib.patheffects import withStroke
-
-    from deferlearn.plot.plane import CLASS_STYLE, HALO, MARGIN_STYLE
+    from deferlearn.plot import DeferralBoundaryDisplay
 
     machine, deferred = machine_without(split, SYNTHETIC_ALPHA, picks)
-    X, y = split.X_train, split.y_train
-    for label in CLASS_STYLE:
-        for rows, filled in [(~deferred, False), (deferred, True)]:
-            part = X[rows & (y == label)]
-            style.scatter_class(
-                ax, part, label, filled=filled, s=9, linewidths=0.6, zorder=2 + filled
-            )
-    low, high = X.min(axis=0) - 0.5, X.max(axis=0) + 0.5
-    xx, yy = np.meshgrid(*np.linspace(low, high, GRID).T)
+    X = split.X_train
+    xx, yy = np.meshgrid(*np.linspace(X.min(axis=0) - 0.5, X.max(axis=0) + 0.5, GRID).T)
     decision = machine.decision_function(np.column_stack([xx.ravel(), yy.ravel()]))
-    decision = decision.reshape(xx.shape)
-    ax.set(xticks=[], yticks=[], xlim=(low[0], high[0]), ylim=(low[1], high[1]))
-    if is_constant(decision):
-        return
-    lines = [(0, "0.1", "-"), *((level, *MARGIN_STYLE[level]) for level in (-1, 1))]
-    for level, colour, dashes in lines:
-        if decision.min() < level < decision.max():
-            curves = ax.contour(
-                xx, yy, decision, [level], colors=colour, linestyles=dashes, linewidths=LINE,
-                zorder=4,
-            )  # fmt: skip
-            # White on both sides, so that lines can be seen where samples are dense.
-            curves.set_path_effects([withStroke(linewidth=LINE + 2 * HALO, foreground="white")])
+    display = DeferralBoundaryDisplay(
+        X, y=split.y_train, deferred=deferred, xx0=xx, xx1=yy, decision=decision.reshape(xx.shape)
+    )
+    display.plot(ax, legend=False, scatter_kw=MARKERS, contour_kw={"linewidths": LINE})
+    ax.set(xticks=[], yticks=[], xlabel="", ylabel="")
 
 
 def _legend(figure: Figure) -> None:
-    from deferlearn.plot.plane import CLASS_STYLE, MARGIN_STYLE
+    from deferlearn.plot.plane import CLASS_STYLE, LINE_COLOUR, MARGIN_STYLE
 
     entries: list[tuple[str, dict[str, Any]]] = []
     for label, (colour, marker) in sorted(CLASS_STYLE.items()):
@@ -175,7 +158,7 @@ def _legend(figure: Figure) -> None:
         for face, what in [("none", "kept"), (colour, "deferred")]:
             entries.append((f"class {label:+d}, {what}", look | {"markerfacecolor": face}))
         entries.append(("", {"linestyle": ""}))  # fills the column, so that each class has its own
-    entries.append(("boundary", {"color": "0.1"}))
+    entries.append(("boundary", {"color": LINE_COLOUR}))
     for level in (-1, 1):
         look = dict(zip(("color", "linestyle"), MARGIN_STYLE[level], strict=True))
         entries.append((f"margin {level:+d}", look))

@@ -113,17 +113,6 @@ def draw_line(
     ax.fill_between(lines[x], *ends, color=colour, alpha=BAND, linewidth=0, zorder=2)
 
 
-def scatter_class(
-    ax: Axes, points: Any, label: int, *, filled: bool = False, **options: Any
-) -> None:
-    """The samples of one class, with the colour and marker of the class."""
-    from deferlearn.plot.plane import CLASS_STYLE
-
-    colour, marker = CLASS_STYLE[label]
-    face = colour if filled else "none"
-    ax.scatter(*points.T, marker=marker, facecolors=face, edgecolors=colour, **options)
-
-
 def legend(
     figure: Figure, entries: Iterable[tuple[str, dict[str, Any]]], columns: int = 2, **options: Any
 ) -> None:

@@ -68,11 +68,3 @@ def verdict(agreeing: Cases, config: Config) -> str:
         return "cannot be judged"
     word = "holds" if cases.all() else "holds in part" if cases.any() else "does not hold"
     return f"{word}, on one split" if config.splits == 1 else word
-
-
-def with_interval(line: pd.Series, value: str, digits: int = 3) -> str:
-    """A mean with its interval, as "0.123 [0.100, 0.200]"."""
-    mean, low, high = (line[f"{value}{end}"] for end in ("", "_low", "_high"))
-    if np.isnan(low):
-        return f"{mean:.{digits}f}"
-    return f"{mean:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.contour import ContourSet
 
 
+@dataclass(eq=False, repr=False)
 class DeferralBoundaryDisplay:
     """One picture of a fitted machine: the samples it keeps, those it defers, its boundary and margins.
 
@@ -96,26 +98,22 @@ class DeferralBoundaryDisplay:
     >>> matplotlib.pyplot.close(display.figure_)
     """
 
-    def __init__(
-        self,
-        X: ArrayLike,
-        *,
-        y: ArrayLike,
-        deferred: ArrayLike,
-        xx0: ArrayLike,
-        xx1: ArrayLike,
-        decision: ArrayLike,
-        classes: ArrayLike | None = None,
-        xlabel: str | None = None,
-        ylabel: str | None = None,
-    ) -> None:
-        self.X, self.y, self.deferred = check_samples(X, y, deferred)
-        self.xx0 = np.asarray(xx0, dtype=np.float64)
-        self.xx1 = np.asarray(xx1, dtype=np.float64)
-        self.decision = np.asarray(decision, dtype=np.float64)
-        self.classes = np.unique(self.y) if classes is None else np.asarray(classes)
-        self.xlabel = xlabel
-        self.ylabel = ylabel
+    X: Any
+    _: KW_ONLY
+    y: Any
+    deferred: Any
+    xx0: Any
+    xx1: Any
+    decision: Any
+    classes: Any = None
+    xlabel: str | None = None
+    ylabel: str | None = None
+
+    def __post_init__(self) -> None:
+        self.X, self.y, self.deferred = check_samples(self.X, self.y, self.deferred)
+        for name in ("xx0", "xx1", "decision"):
+            setattr(self, name, np.asarray(getattr(self, name), dtype=np.float64))
+        self.classes = np.unique(self.y) if self.classes is None else np.asarray(self.classes)
         if self.deferred.dtype != np.bool_:
             raise ValueError(
                 f"deferred must be a mask of booleans, got the type {self.deferred.dtype}"

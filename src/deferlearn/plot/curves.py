@@ -8,12 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deferlearn.evaluation.curves import (
-    PAPER_BUDGETS,
-    AutomationCurve,
-    automation_curve,
-)
-from deferlearn.evaluation.intervals import CONFIDENCE
+from deferlearn.evaluation.curves import AutomationCurve, automation_curve
 from deferlearn.plot._frame import (
     add_legend,
     axes_or_new,
@@ -144,21 +139,14 @@ class AutomationCurveDisplay:
         X: Any,
         y: ArrayLike,
         *,
-        human_labels: ArrayLike,
-        human_scores: ArrayLike | None = None,
-        human_loss: ArrayLike | None = None,
-        budgets: ArrayLike = PAPER_BUDGETS,
-        cv: Any = None,
         metric: Any = "error",
-        batch: bool = True,
-        groups: ArrayLike | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-        confidence: float = CONFIDENCE,
         human: float | None = None,
         machine: float | None = None,
         ax: Axes | None = None,
-        **kwargs: Any,
+        legend: bool = True,
+        line_kw: dict[str, Any] | None = None,
+        fill_between_kw: dict[str, Any] | None = None,
+        **options: Any,
     ) -> AutomationCurveDisplay:
         """Measure one or more teams at each budget over many splits, and draw the result.
 
@@ -170,20 +158,20 @@ class AutomationCurveDisplay:
             Cases.
         y : array-like of shape (n_samples,)
             True labels.
-        human_labels, human_scores, human_loss : array-like
-            The human, as in `deferlearn.evaluation.curves.automation_curve`; the first is always needed.
-        budgets : array-like of shape (n_budgets,), default=(0, 0.04, 0.08, 0.12, 0.16, 0.2)
-            Fractions, or numbers of training samples if all of them are integers.
-        cv, batch, groups, random_state, n_jobs, confidence
-            As in `deferlearn.evaluation.curves.automation_curve`.
         metric : {"error", "f1", "sensitivity", "specificity", "cost"} or callable, default="error"
             The metric to measure.
         human, machine : float, default=None
             The metric of the human alone and of the machine alone, each drawn as a level line.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
-        **kwargs
-            Passed on to `plot`.
+        legend : bool, default=True
+            Whether to add a legend, as in `plot`.
+        line_kw, fill_between_kw : dict, default=None
+            Keywords for all means and all bands, as in `plot`.
+        **options
+            Passed on to `deferlearn.evaluation.curves.automation_curve`: `human_labels`, which is always
+            needed, and `human_scores`, `human_loss`, `budgets`, `cv`, `batch`, `groups`, `random_state`,
+            `n_jobs`, `confidence` and `pos_label`.
 
         Returns
         -------
@@ -192,23 +180,9 @@ class AutomationCurveDisplay:
         """
         require_matplotlib()
         name = metric if isinstance(metric, str) else getattr(metric, "__name__", "metric")
-        curves = automation_curve(
-            estimator,
-            X,
-            y,
-            human_labels=human_labels,
-            human_scores=human_scores,
-            human_loss=human_loss,
-            budgets=budgets,
-            cv=cv,
-            metrics={name: metric},
-            batch=batch,
-            groups=groups,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            confidence=confidence,
-        )
-        return cls(curves, metric=name, human=human, machine=machine).plot(ax, **kwargs)
+        curves = automation_curve(estimator, X, y, metrics={name: metric}, **options)
+        display = cls(curves, metric=name, human=human, machine=machine)
+        return display.plot(ax, legend=legend, line_kw=line_kw, fill_between_kw=fill_between_kw)
 
     @classmethod
     def from_curve(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -34,6 +35,7 @@ class _Result(Protocol):
     initial_value: float
 
 
+@dataclass(eq=False, repr=False)
 class SelectionDisplay:
     """Two panels: the machine that keeps all samples, and the machine that defers some of them.
 
@@ -82,26 +84,22 @@ class SelectionDisplay:
     >>> matplotlib.pyplot.close(display.figure_)
     """
 
-    def __init__(
-        self,
-        X: ArrayLike,
-        *,
-        y: ArrayLike,
-        deferred: ArrayLike,
-        loss_before: float,
-        loss_after: float,
-        xx: ArrayLike,
-        yy: ArrayLike,
-        decision_before: ArrayLike,
-        decision_after: ArrayLike,
-    ) -> None:
-        self.X, self.y, self.deferred = check_samples(X, y, np.asarray(deferred, dtype=bool))
-        self.loss_before = float(loss_before)
-        self.loss_after = float(loss_after)
-        self.xx = np.asarray(xx, dtype=np.float64)
-        self.yy = np.asarray(yy, dtype=np.float64)
-        self.decision_before = np.asarray(decision_before, dtype=np.float64)
-        self.decision_after = np.asarray(decision_after, dtype=np.float64)
+    X: Any
+    _: KW_ONLY
+    y: Any
+    deferred: Any
+    loss_before: float
+    loss_after: float
+    xx: Any
+    yy: Any
+    decision_before: Any
+    decision_after: Any
+
+    def __post_init__(self) -> None:
+        mask = np.asarray(self.deferred, dtype=bool)
+        self.X, self.y, self.deferred = check_samples(self.X, self.y, mask)
+        for name in ("xx", "yy", "decision_before", "decision_after"):
+            setattr(self, name, np.asarray(getattr(self, name), dtype=np.float64))
 
     @classmethod
     def from_result(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
@@ -19,9 +19,6 @@ from sklearn.utils.validation import has_fit_parameter
 from deferlearn._utils.types import Bools, Index
 from deferlearn.metrics import find_member
 from deferlearn.teams.held_out import Split, held_out
-
-# Ways to describe the human to `fit`; the first that is given is used.
-TOLD_BY = ("human_loss", "human_scores", "human_labels")
 
 
 @dataclass(frozen=True)
@@ -34,10 +31,8 @@ class SplitData:
         Cases and true labels.
     human_labels : array-like
         The answers that the team gives to deferred test cases.
-    told_by : str
-        Name of the argument of `fit` that describes the human.
-    told : array-like
-        Its value.
+    human : dict of str to array-like
+        The argument of `fit` that describes the human, by its name.
     groups : array-like or None
         Passed on to a `fit` that asks for them.
     """
@@ -45,8 +40,7 @@ class SplitData:
     X: Any
     y: Any
     human_labels: Any
-    told_by: str
-    told: Any
+    human: dict[str, Any]
     groups: Any = None
 
 
@@ -120,10 +114,11 @@ def _fit_and_answer(
     # A kernel matrix is cut by rows and columns, which scikit-learn knows how to do.
     X_train, _ = _safe_split(estimator, data.X, None, train)
     X_test, _ = _safe_split(estimator, data.X, None, test, train)
-    told = {_fit_name(estimator, data.told_by): _safe_indexing(data.told, train)}
+    more = dict(data.human)
     if data.groups is not None and _asks_for_groups(estimator):
-        told[_fit_name(estimator, "groups")] = _safe_indexing(data.groups, train)
-    estimator.fit(X_train, _safe_indexing(data.y, train), **told)
+        more["groups"] = data.groups
+    more = {_fit_name(estimator, key): _safe_indexing(all_, train) for key, all_ in more.items()}
+    estimator.fit(X_train, _safe_indexing(data.y, train), **more)
     member, cases = find_member(estimator, X_test)
     answers = member.predict_assisted(cases, _safe_indexing(data.human_labels, test), batch=batch)
     deferred = member.defer_top(cases) if batch else member.defer(cases)
@@ -152,32 +147,3 @@ def _asks_for_groups(estimator: Any) -> bool:
         routed = get_config()["enable_metadata_routing"]
         return not routed and has_fit_parameter(estimator.steps[-1][1], "groups")
     return bool(has_fit_parameter(estimator, "groups"))
-
-
-def check_budgets(budgets: ArrayLike) -> list[float | int]:
-    """Fractions, or numbers of samples if all are integers."""
-    array = np.asarray(budgets)
-    if array.ndim != 1 or not len(array) or array.dtype.kind not in "iuf":
-        raise ValueError(f"budgets must be a vector of numbers, got {budgets!r}")
-    whole = array.dtype.kind in "iu"
-    if not ((array >= 0) & (whole | (array <= 1))).all():
-        raise ValueError(
-            "budgets must be fractions between 0 and 1, or numbers of samples if all are integers, "
-            f"got {budgets!r}"
-        )
-    return list(array.tolist())
-
-
-def check_human(data: dict[str, Any]) -> str:
-    """Name of the argument of `fit` that describes the human; `data` has a key for each of `TOLD_BY`."""
-    if data["human_labels"] is None:
-        raise ValueError("human_labels is needed: the answers that the team gives on test cases")
-    if data["human_scores"] is not None and data["human_loss"] is not None:
-        raise ValueError("give at most one of human_scores and human_loss")
-    return next(name for name in TOLD_BY if data[name] is not None)
-
-
-def check_confidence(confidence: float) -> None:
-    """Refuse a level that is none."""
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must lie between 0 and 1, got {confidence!r}")

@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import column_or_1d
 
 from deferlearn._utils.checks import is_number
+from deferlearn.evaluation.checks import check_budgets
 from deferlearn.evaluation.intervals import Floats, Index
 from deferlearn.humans import majority_labels
 from deferlearn.humans.answers import as_array, check_answers, find_missing, match
 from deferlearn.humans.labels import binary_labels
 from deferlearn.metrics.counts import check_costs
-from deferlearn.teams.refits import check_budgets
 
 Bools = NDArray[np.bool_]
 

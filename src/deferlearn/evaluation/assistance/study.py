@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_consistent_length
 
 from deferlearn.evaluation.assistance import inputs, tables
 from deferlearn.evaluation.assistance.factors import factor_table
@@ -15,8 +15,8 @@ from deferlearn.evaluation.assistance.judge import Judge
 from deferlearn.evaluation.assistance.report import AssistanceReport
 from deferlearn.evaluation.assistance.trial import check_estimator, make_splits, run_trial
 from deferlearn.evaluation.assistance.verdict import Findings, decide, sentences
+from deferlearn.evaluation.checks import check_confidence, split_data
 from deferlearn.metrics.counts import check_costs
-from deferlearn.teams.refits import SplitData, check_confidence, check_human
 
 
 def assistance_report(
@@ -158,19 +158,17 @@ def assistance_report(
     >>> [row["budget"] for row in report.teams]
     [0.0, 0.2, 0.4, None]
     """
-    human = {"human_labels": human_labels, "human_scores": human_scores, "human_loss": human_loss}
-    given = check_human(human)
+    data = split_data(X, y, human_labels, human_scores, human_loss, groups)
     check_confidence(confidence)
     check_costs(min_gain=min_gain)
     check_estimator(estimator)
-    check_consistent_length(X, y, *human.values(), groups)
     answers = inputs.check_labels(y, human_labels, pos_label, groups)
     levels = inputs.check_levels(budgets)
     costs = inputs.Costs(false_positive, false_negative, deferral_cost)
     factors = inputs.check_factors(human_error_factors)
     column, values = inputs.subgroup_values(subgroup, X, len(answers.y))
     splits = make_splits(cv, X, answers.y, groups, random_state)
-    data = SplitData(X, answers.y, answers.labels, given, human[given], groups)
+    data = replace(data, y=answers.y, human_labels=answers.labels)
     trial = run_trial(estimator, data, answers, splits, levels, batch=batch, n_jobs=n_jobs)
     settings = {
         "estimator": repr(estimator),
