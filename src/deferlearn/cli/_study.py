@@ -14,9 +14,9 @@ from sklearn.model_selection import GroupShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from deferlearn._utils.types import Index
 from deferlearn.datasets import load_digits_parity, load_lidc
 
-Index = NDArray[np.intp]
 Split = tuple[Index, Index]
 
 MACHINE, HUMAN, TEAM, TRIAGE = "machine alone", "human alone", "team", "uncertainty triage"

@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
 from sklearn.utils import _safe_indexing
 
+from deferlearn._utils.types import Array
 from deferlearn.evaluation.checks import check_budgets, check_confidence, split_data
-from deferlearn.evaluation.intervals import CONFIDENCE, Floats, t_interval
+from deferlearn.evaluation.intervals import CONFIDENCE, t_interval
 from deferlearn.metrics import evaluate_team, find_metric
 from deferlearn.teams.held_out import splitter_of
 from deferlearn.teams.refits import TestPart, budget_name, refit
@@ -42,22 +43,22 @@ class AutomationCurve:
     """
 
     budgets: NDArray[Any]
-    values: dict[str, Floats]
-    deferred: Floats
+    values: dict[str, Array]
+    deferred: Array
     confidence: float = CONFIDENCE
 
     @property
-    def mean(self) -> dict[str, Floats]:
+    def mean(self) -> dict[str, Array]:
         """Mean over the splits, by the metric's name."""
         return {name: values.mean(axis=0) for name, values in self.values.items()}
 
     @property
-    def lower(self) -> dict[str, Floats]:
+    def lower(self) -> dict[str, Array]:
         """Lower end of the t-interval for the mean; NaN with a single split."""
         return {name: t_interval(v, self.confidence)[1] for name, v in self.values.items()}
 
     @property
-    def upper(self) -> dict[str, Floats]:
+    def upper(self) -> dict[str, Array]:
         """Upper end of the t-interval for the mean; NaN with a single split."""
         return {name: t_interval(v, self.confidence)[2] for name, v in self.values.items()}
 

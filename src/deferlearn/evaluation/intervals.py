@@ -28,11 +28,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
-Floats = NDArray[np.float64]
-Index = NDArray[np.intp]
+from deferlearn._utils.types import Array, Index
+
 Ends = tuple[float, float]
 
 # The level of an interval unless another one is asked for.
@@ -130,7 +130,7 @@ def single_critical(group: Index, confidence: float) -> float:
     return t_quantile(confidence, len(np.unique(group)) - 1)
 
 
-def joint_critical(values: Floats, group: Index, confidence: float) -> float:
+def joint_critical(values: Array, group: Index, confidence: float) -> float:
     """Standard errors that the means of several rows need so that all intervals hold together.
 
     This is the quantile of the largest of correlated t variables in absolute value. It is smaller than
@@ -150,7 +150,7 @@ def joint_critical(values: Floats, group: Index, confidence: float) -> float:
     return max(float(np.quantile(largest, confidence)), single_critical(group, confidence))
 
 
-def _largest(correlation: Floats, freedom: int) -> Floats:
+def _largest(correlation: Array, freedom: int) -> Array:
     """Draws of the largest of correlated t variables in absolute value."""
     weights, axes = np.linalg.eigh(correlation)
     used = weights > ROUNDING  # differences of all pairs of a few budgets span few directions
@@ -163,7 +163,7 @@ def _largest(correlation: Floats, freedom: int) -> Floats:
 
 
 def mean_interval(
-    values: Floats, group: Index, ends: Ends, critical: float, widening: float = 1.0
+    values: Array, group: Index, ends: Ends, critical: float, widening: float = 1.0
 ) -> Interval:
     """The mean over the cases with its interval, cut off at the ends.
 
@@ -203,7 +203,7 @@ def mean_interval(
     return Interval(mean, max(low, min(centre - half, mean)), min(high, max(centre + half, mean)))
 
 
-def _design_effect(values: Floats, group: Index) -> float:
+def _design_effect(values: Array, group: Index) -> float:
     """How many grouped cases tell as much as one independent case, at least 1."""
     away = values - values.mean()
     alone = float((away**2).sum())
@@ -214,7 +214,7 @@ def _design_effect(values: Floats, group: Index) -> float:
     return max(1.0, together / alone)
 
 
-def _sums(values: Floats, group: Index) -> Floats:
+def _sums(values: Array, group: Index) -> Array:
     """Sums over each group, one row per row of values."""
     codes = np.unique(group, return_inverse=True)[1]
     return np.array([np.bincount(codes, weights=row) for row in values])

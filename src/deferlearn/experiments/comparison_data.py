@@ -12,6 +12,7 @@ from sklearn.model_selection import GroupShuffleSplit
 from sklearn.preprocessing import StandardScaler
 
 from deferlearn import datasets
+from deferlearn._utils.types import Array, Labels
 from deferlearn.experiments.data import (
     LINEAR_KERNEL,
     QUADRATIC_KERNEL,
@@ -22,9 +23,6 @@ from deferlearn.experiments.data import (
     stream,
 )
 from deferlearn.humans import DirichletHuman, UniformHuman, labels_from_scores
-
-Floats = NDArray[np.float64]
-Labels = NDArray[np.int64]
 
 REAL_READERS: dict[str, Any] = {"lidc-majority": "majority", "lidc-decided": "decided"}
 BY_REGION = {
@@ -45,11 +43,11 @@ READERS = 4
 class ComparisonSplit:
     """Training and test part: features, labels and the human's answers (-1, +1), groups, kernel."""
 
-    X_train: Floats
+    X_train: Array
     y_train: Labels
     human_train: Labels
     groups_train: NDArray[Any] | None
-    X_test: Floats
+    X_test: Array
     y_test: Labels
     human_test: Labels
     kernel: dict[str, Any]
@@ -117,7 +115,7 @@ def comparison_split(name: str, seed: int) -> ComparisonSplit:
     )
 
 
-def _answers_by_region(X: Floats, y: Labels, luck: np.random.RandomState) -> Labels:
+def _answers_by_region(X: Array, y: Labels, luck: np.random.RandomState) -> Labels:
     """An expert who errs more on one side of the first principal component."""
     component = PCA(1, random_state=0).fit_transform(StandardScaler().fit_transform(X))[:, 0]
     error = np.where(component > 0, GOOD_ERROR, POOR_ERROR)

@@ -7,20 +7,17 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 from sklearn.utils import Bunch
 
 from deferlearn import datasets
+from deferlearn._utils.types import Array, Labels
 from deferlearn.humans import (
     DirichletHuman,
     UniformHuman,
     labels_from_scores,
     loss_from_scores,
 )
-
-Floats = NDArray[np.float64]
-Labels = NDArray[np.int64]
 
 TEST_SHARE = 0.4
 # As `datasets.published_split` does it.
@@ -54,12 +51,12 @@ class Split:
         Kernel of the machine.
     """
 
-    X_train: Floats
+    X_train: Array
     y_train: Labels
-    X_test: Floats
+    X_test: Array
     y_test: Labels
-    loss: Floats
-    scores: Floats
+    loss: Array
+    scores: Array
     answers: Labels
     kernel: dict[str, Any]
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from deferlearn._utils.types import Array
 from deferlearn.bounds import reduced_hull_distance, separating_hulls
 from deferlearn.experiments import style
 from deferlearn.experiments.config import Config
@@ -19,7 +20,6 @@ from deferlearn.objective import SVMObjective
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Floats = NDArray[np.float64]
 
 TITLE = "hulls and reduced hulls of classes that overlap"
 COST = 0.15
@@ -30,7 +30,7 @@ SHOWN_SEED = 31
 DIRECTIONS = 720
 
 
-def samples(seed: int) -> tuple[Floats, NDArray[np.int64]]:
+def samples(seed: int) -> tuple[Array, NDArray[np.int64]]:
     """Two Gaussian clouds in the plane, of equal size."""
     rng = np.random.RandomState(seed)
     y = np.repeat([-1, 1], N_EACH)
@@ -38,7 +38,7 @@ def samples(seed: int) -> tuple[Floats, NDArray[np.int64]]:
     return X, y
 
 
-def hull(X: Floats, s: int) -> Floats:
+def hull(X: Array, s: int) -> Array:
     """Corners of the reduced convex hull, whose weights are at most 1/s.
 
     In any direction its farthest point is the mean of the s farthest samples.

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedKFold
 
+from deferlearn._utils.types import Array, Bools
 from deferlearn.experiments.data import Split, retina
 from deferlearn.experiments.jobs import Row
 from deferlearn.experiments.selecting import ALGORITHMS, Selecting, machine_without, selections
@@ -23,9 +24,6 @@ from deferlearn.teams import FullAutomation, PredictedErrorTriage, UncertaintyTr
 from deferlearn.teams.parameters import count_of
 from deferlearn.teams.policy import resolve_policy
 from deferlearn.teams.threshold import first_of
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 BASELINES = ("uncertainty", "predicted", "full", "humans")
 
@@ -155,14 +153,14 @@ def judge(split: Split, machine: NDArray[Any], asked: Bools) -> Row:
     }
 
 
-def signs_of(margin: Floats) -> NDArray[np.int64]:
+def signs_of(margin: Array) -> NDArray[np.int64]:
     """The machine's answers, -1 or +1."""
     return np.where(margin > 0, 1, -1)
 
 
 def _rank(
-    split: Split, machine: SVMObjective, deferred: Bools, margin: Floats, policy: str, seed: int
-) -> Floats:
+    split: Split, machine: SVMObjective, deferred: Bools, margin: Array, policy: str, seed: int
+) -> Array:
     """How much each test case should go to a human."""
     if policy == NEAREST:
         return -np.abs(margin)

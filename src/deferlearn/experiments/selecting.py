@@ -12,9 +12,9 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from deferlearn._utils.types import Array, Bools
 from deferlearn.experiments.data import Split
 from deferlearn.objective import SVMObjective
 from deferlearn.selection import (
@@ -25,9 +25,6 @@ from deferlearn.selection import (
     submodularity_sweep,
 )
 from deferlearn.teams.parameters import count_of
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 ALGORITHMS = ("distorted", "stochastic")
 
@@ -75,7 +72,7 @@ class Selecting:
         self,
         algorithm: str,
         objective: SVMObjective,
-        loss: Floats,
+        loss: Array,
         n: int,
         states: States | None = None,
     ) -> SelectionResult:

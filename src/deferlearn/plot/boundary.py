@@ -7,11 +7,12 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from deferlearn._utils.types import Array, Bools
 from deferlearn.plot._frame import add_legend, axes_or_new, require_matplotlib, style
 from deferlearn.plot.plane import (
     CLASS_STYLE,
@@ -310,7 +311,7 @@ class DeferralBoundaryDisplay:
         return line
 
 
-def _deferred_mask(estimator: Any, X: Any, deferred: str | ArrayLike) -> NDArray[np.bool_]:
+def _deferred_mask(estimator: Any, X: Any, deferred: str | ArrayLike) -> Bools:
     if not isinstance(deferred, str):
         return np.asarray(deferred)
     if deferred == "fit":
@@ -322,7 +323,7 @@ def _deferred_mask(estimator: Any, X: Any, deferred: str | ArrayLike) -> NDArray
     )
 
 
-def _deferred_in_training(estimator: Any, X: Any) -> NDArray[np.bool_]:
+def _deferred_in_training(estimator: Any, X: Any) -> Bools:
     """The estimator's mask, if X are the samples that it was fitted on."""
     while not hasattr(estimator, "deferred_"):
         if isinstance(estimator, Pipeline) and len(estimator.steps) > 0:
@@ -351,7 +352,7 @@ def _deferred_in_training(estimator: Any, X: Any) -> NDArray[np.bool_]:
     return mask
 
 
-def _dense(X: Any) -> NDArray[np.float64]:
+def _dense(X: Any) -> Array:
     return np.asarray(X.toarray() if issparse(X) else X, dtype=np.float64)
 
 

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deferlearn._utils.types import Array
+
 # Side of the boundary -> colour and marker of its class: blue and vermilion of Okabe and Ito's palette,
 # which can be distinguished with every kind of colour vision; the markers differ for print without colour.
 CLASS_STYLE = {1: ("#D55E00", "^"), -1: ("#0072B2", "o")}
@@ -31,12 +33,12 @@ MARGIN_STYLE = {-1: ("#00395C", "-."), 1: ("#8A3B00", "--")}
 HALO = 1.0
 
 
-def is_constant(decision: NDArray[np.float64]) -> bool:
+def is_constant(decision: Array) -> bool:
     """Whether a machine with these decision values gives the same answer everywhere."""
     return bool(np.ptp(decision) <= CONSTANT * np.abs(decision).max(initial=0.0))
 
 
-def check_plane(X: ArrayLike) -> NDArray[np.float64]:
+def check_plane(X: ArrayLike) -> Array:
     """Samples as an array, which must have two columns and at least one row."""
     X = np.asarray(X, dtype=np.float64)
     if X.ndim != 2 or X.shape[1] != 2 or len(X) == 0:
@@ -49,7 +51,7 @@ def check_plane(X: ArrayLike) -> NDArray[np.float64]:
 
 def check_samples(
     X: ArrayLike, y: ArrayLike, deferred: ArrayLike
-) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[Any]]:
+) -> tuple[Array, NDArray[Any], NDArray[Any]]:
     """Samples in the plane, their labels and the mask of the deferred samples, as arrays that match."""
     X, y, deferred = check_plane(X), np.asarray(y), np.asarray(deferred)
     if not y.shape == deferred.shape == (len(X),):
@@ -60,7 +62,7 @@ def check_samples(
     return X, y, deferred
 
 
-def grid_around(X: NDArray[np.float64], resolution: int) -> tuple[NDArray[np.float64], ...]:
+def grid_around(X: Array, resolution: int) -> tuple[Array, ...]:
     """A grid around samples: both coordinates in the shape of `numpy.meshgrid`, and its points."""
     low, high = X.min(axis=0), X.max(axis=0)
     # Samples that share a coordinate have no range; one unit makes the grid a rectangle.

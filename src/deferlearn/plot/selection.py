@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from deferlearn._utils.types import Array
 from deferlearn.plot._frame import require_matplotlib
 from deferlearn.plot.boundary import DeferralBoundaryDisplay
 from deferlearn.plot.plane import check_plane, check_samples, grid_around
@@ -24,7 +25,7 @@ class _Objective(Protocol):
 
     def remove(self, k: int) -> None: ...
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]: ...
+    def decision_function(self, X: Any) -> Array: ...
 
 
 class _Result(Protocol):

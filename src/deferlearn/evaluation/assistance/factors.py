@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from deferlearn._utils.types import Array
 from deferlearn.evaluation.assistance.judge import Judge
-from deferlearn.evaluation.intervals import Floats
 
 Row = dict[str, Any]
 
@@ -42,7 +42,7 @@ def factor_table(judge: Judge, factors: list[float]) -> list[Row]:
     return sorted(rows, key=lambda row: (row["budget"], row["factor"]))
 
 
-def _by_case(judge: Judge, place: int, factor: float) -> Floats:
+def _by_case(judge: Judge, place: int, factor: float) -> Array:
     caps = np.array([cap for _, cap in _human_share(judge, place)])
     return np.minimum(factor, caps)[judge.trial.positive.astype(np.intp)]
 

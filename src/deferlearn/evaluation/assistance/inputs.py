@@ -11,14 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import column_or_1d
 
 from deferlearn._utils.checks import is_number
+from deferlearn._utils.types import Array, Bools, Index
 from deferlearn.evaluation.checks import check_budgets
-from deferlearn.evaluation.intervals import Floats, Index
 from deferlearn.humans import majority_labels
 from deferlearn.humans.answers import as_array, check_answers, find_missing, match
 from deferlearn.humans.labels import binary_labels
 from deferlearn.metrics.counts import check_costs
-
-Bools = NDArray[np.bool_]
 
 # A column with more values than that is a measurement, and few cases would share a value.
 MAX_SUBGROUPS = 20
@@ -46,7 +44,7 @@ class Costs:
         """The larger cost of the two kinds of errors."""
         return max(self.false_positive, self.false_negative)
 
-    def of_errors(self, positive: Bools) -> Floats:
+    def of_errors(self, positive: Bools) -> Array:
         """The cost of a wrong answer to each case."""
         return np.where(positive, float(self.false_negative), float(self.false_positive))
 

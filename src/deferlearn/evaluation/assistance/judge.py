@@ -8,11 +8,11 @@ from itertools import combinations
 
 import numpy as np
 
-from deferlearn.evaluation.assistance.inputs import Bools, Costs
+from deferlearn._utils.types import Array, Bools
+from deferlearn.evaluation.assistance.inputs import Costs
 from deferlearn.evaluation.assistance.trial import Trial
 from deferlearn.evaluation.intervals import (
     Ends,
-    Floats,
     Interval,
     joint_critical,
     mean_interval,
@@ -31,18 +31,18 @@ class Judge:
     confidence: float
 
     @cached_property
-    def error_costs(self) -> Floats:
+    def error_costs(self) -> Array:
         """The cost of a wrong answer to each case."""
         return self.unit_costs.of_errors(self.trial.positive)
 
     @cached_property
-    def costs(self) -> Floats:
+    def costs(self) -> Array:
         """The cost of each case at each budget."""
         time = self.unit_costs.deferral_cost * self.trial.deferred
         return self.trial.wrong * self.error_costs + time
 
     @cached_property
-    def human_costs(self) -> Floats:
+    def human_costs(self) -> Array:
         """The cost of each case if the human takes it."""
         return self.trial.human_wrong * self.error_costs + self.unit_costs.deferral_cost
 
@@ -59,7 +59,7 @@ class Judge:
 
     def alone(
         self,
-        values: Floats,
+        values: Array,
         chosen: Bools | slice = slice(None),
         *,
         ends: Ends = SHARE,
@@ -70,7 +70,7 @@ class Judge:
         critical = single_critical(group, self.confidence)
         return mean_interval(values[chosen], group, ends, critical, widening)
 
-    def together(self, differences: Floats, widening: Floats | None = None) -> list[Interval]:
+    def together(self, differences: Array, widening: Array | None = None) -> list[Interval]:
         """Mean of each row of differences of costs, with intervals that all hold together."""
         group = self.trial.group
         critical = joint_critical(differences, group, self.confidence)

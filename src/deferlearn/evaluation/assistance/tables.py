@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from deferlearn._utils.types import Array
 from deferlearn.evaluation.assistance.factors import Row, break_even
 from deferlearn.evaluation.assistance.judge import Judge
-from deferlearn.evaluation.intervals import Floats
 
 
 def team_table(judge: Judge) -> list[Row]:
@@ -32,7 +32,7 @@ def team_table(judge: Judge) -> list[Row]:
     return [*rows, human | _levels(judge, wrong, judge.human_costs, least, 1.0)]
 
 
-def _levels(judge: Judge, wrong: Floats, costs: Floats, least: float, widening: float) -> Row:
+def _levels(judge: Judge, wrong: Array, costs: Array, least: float, widening: float) -> Row:
     """Error, sensitivity, specificity and cost of machine, team or human; a case costs `least` or more."""
     positive = judge.trial.positive
     return (

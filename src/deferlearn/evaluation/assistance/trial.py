@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from deferlearn.evaluation.assistance.inputs import Answers, Bools
-from deferlearn.evaluation.intervals import Floats, Index
+from deferlearn._utils.types import Array, Bools, Index
+from deferlearn.evaluation.assistance.inputs import Answers
 from deferlearn.metrics.counts import check_deferred
 from deferlearn.teams.held_out import Split, splitter_of
 from deferlearn.teams.refits import SplitData, budget_name, refit
@@ -51,9 +51,9 @@ class Trial:
     rows: Index
     positive: Bools
     human_wrong: Bools
-    wrong: Floats
-    deferred: Floats
-    machine_wrong: Floats
+    wrong: Array
+    deferred: Array
+    machine_wrong: Array
     group: Index
     n_train: float
     n_splits: int
