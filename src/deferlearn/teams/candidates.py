@@ -66,15 +66,7 @@ def resolve_team(policy: Any) -> Any:
 
 def equip(team: Any, settings: MachineSettings, common: dict[str, Any]) -> Any:
     """The team with this machine, and of the common parameters with those that it has."""
-    machine = {
-        "alpha": settings.alpha,
-        "kernel": settings.kernel,
-        "degree": settings.degree,
-        "gamma": settings.gamma,
-        "coef0": settings.coef0,
-        "fit_intercept": settings.fit_intercept,
-    }
-    own = team.get_params(deep=False)
-    return clone(team).set_params(
-        **{name: value for name, value in {**machine, **common}.items() if name in own}
-    )
+    # Its margin and its cache are the team's own affair.
+    own = team.get_params(deep=False).keys() - {"margin", "cache_size"}
+    wanted = vars(settings) | common
+    return clone(team).set_params(**{name: wanted[name] for name in own & wanted.keys()})

@@ -49,20 +49,8 @@ class MachineSettings:
         self, X: Any, y: Array, weights: Array, n_jobs: int | None = None
     ) -> SVMObjective:
         """The machine's objective on these samples, solved."""
-        return SVMObjective(
-            X,
-            y,
-            self.alpha,
-            kernel=self.kernel,
-            degree=self.degree,
-            gamma=self.gamma,
-            coef0=self.coef0,
-            fit_intercept=self.fit_intercept,
-            margin=self.margin,
-            weights=weights,
-            cache_size=self.cache_size,
-            n_jobs=n_jobs,
-        )
+        # The settings have the names of the objective's parameters.
+        return SVMObjective(X, y, **vars(self), weights=weights, n_jobs=n_jobs)
 
 
 def settings_of(estimator: Any, X: Any, signs: Array) -> MachineSettings:
