@@ -1,0 +1,54 @@
+"""Words for numbers of things, so that messages count correctly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def counted(n: int, noun: str, plural: str | None = None) -> str:
+    """A number with its noun in the singular or the plural.
+
+    Parameters
+    ----------
+    n : int
+        The number.
+    noun : str
+        The singular.
+    plural : str or None, default=None
+        The plural, if it is not the singular with an s.
+
+    Returns
+    -------
+    words : str
+
+    Examples
+    --------
+    >>> from deferlearn._utils.words import counted
+    >>> counted(1, "case"), counted(0, "case"), counted(2, "class", "classes")
+    ('1 case', '0 cases', '2 classes')
+    """
+    return f"{n} {noun if n == 1 else plural or noun + 's'}"
+
+
+def listed(names: Sequence[str], most: int = 12) -> str:
+    """Names separated by commas, of which at most so many are written out.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The names.
+    most : int, default=12
+        How many of them to write out.
+
+    Returns
+    -------
+    words : str
+
+    Examples
+    --------
+    >>> from deferlearn._utils.words import listed
+    >>> listed(["a", "b", "c"], most=2)
+    'a, b and 1 more'
+    """
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
