@@ -156,7 +156,7 @@ def test_a_sweep_that_ends_above_the_bound_claims_nothing() -> None:
     assert 0 < submodularity_bound(objective, 2).best < 0.1
     report = certificate(objective, submodularity_sweep(objective, LOSS, 2, delta=0.1), LOSS)
     assert not report.guaranteed
-    assert "no worse than deferring nobody" in report.reason
+    assert "no worse than deferring no sample" in report.reason
     assert not certificate(objective, _result(objective, algorithm="sweep"), LOSS).guaranteed
 
 
@@ -210,7 +210,7 @@ def test_a_sweep_over_an_algorithm_without_a_theorem_claims_nothing() -> None:
     [
         ({"algorithm": "magic"}, "No theorem"),
         ({"interrupted": True}, "interrupted"),
-        ({"min_kept_per_class": 5}, "a floor of 5 samples a class may have kept candidates out"),
+        ({"min_kept_per_class": 5}, "a floor of 5 samples per class may have kept candidates out"),
     ],
 )
 def test_runs_that_no_theorem_covers(change: dict[str, Any], why: str) -> None:
@@ -221,11 +221,11 @@ def test_runs_that_no_theorem_covers(change: dict[str, Any], why: str) -> None:
 
 
 def test_a_floor_out_of_reach_changes_nothing() -> None:
-    """Six samples a class and two picks: a floor of four can keep nobody out."""
+    """Six samples per class and two picks: a floor of four can keep no sample out."""
     objective = _objective()
     report = certificate(objective, _result(objective, min_kept_per_class=4), LOSS)
     assert report.guaranteed
-    assert "The floor of 4 samples a class kept no candidate out" in report.reason
+    assert "The floor of 4 samples per class kept no candidate out" in report.reason
 
 
 def test_floors_of_real_runs() -> None:
@@ -297,7 +297,7 @@ def test_another_budget_than_the_runs_has_no_guarantee() -> None:
     assert "the run had the budget 2" in report.reason
 
 
-def test_nobody_worth_deferring_is_optimal() -> None:
+def test_no_sample_worth_deferring_is_optimal() -> None:
     objective = _objective()
     result = _result(objective, order=[], value=0.0)
     report = certificate(objective, result, np.full(12, 50.0))

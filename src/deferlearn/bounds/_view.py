@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deferlearn._utils.types import Array
+from deferlearn._utils.words import counted
 from deferlearn.kernels import WHOLE_GRAM_LIMIT, Gram, LinearGram
 from deferlearn.objective import SVMObjective
 from deferlearn.objective.state import Problem
@@ -29,7 +30,7 @@ class View:
             )
         if count := len(objective.removed):
             raise ValueError(
-                f"The objective has already deferred {count} sample{'s' * (count > 1)}; bounds and "
+                f"The objective has already deferred {counted(count, 'sample')}; bounds and "
                 "certificates need it in its initial state, with every sample kept."
             )
         return cls(objective.problem, objective.value)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from deferlearn._utils.threads import one_blas_thread
 from deferlearn._utils.types import Array
+from deferlearn._utils.words import counted
 from deferlearn.bounds._view import View
 from deferlearn.bounds.optimum import OptimumBound, optimum_upper_bound
 from deferlearn.bounds.ratio import SubmodularityBound, submodularity_bound
@@ -77,7 +78,7 @@ class Certificate:
         best = self.optimum.value
         lines = [
             f"Deferring the selected samples lowers the total loss by {self.value:.4g}.",
-            f"No selection of at most {self.n} samples can lower it by more than {best:.4g} "
+            f"No selection of at most {counted(self.n, 'sample')} can lower it by more than {best:.4g} "
             f"(bound: {self.optimum.method}).",
         ]
         if self.gap <= OPTIMAL * max(best, 1e-300):
@@ -170,7 +171,9 @@ def certificate(
         raise ValueError("The result does not know its budget n; pass n.")
     budget, order = check_budget(objective, budget), np.asarray(result.order, dtype=np.int64)
     if len(order) > budget:
-        raise ValueError(f"The result has {len(order)} samples, more than the budget n={budget}.")
+        raise ValueError(
+            f"The result has {counted(len(order), 'sample')}, more than the budget n={budget}."
+        )
     with one_blas_thread():
         bound = submodularity_bound(objective, budget)
         optimum = optimum_upper_bound(objective, loss, budget)
@@ -269,13 +272,13 @@ def _claim(result: Any, bound: SubmodularityBound, n: int, view: View) -> _Claim
     if floor > 0:
         if not _floor_was_idle(run, floor, n, view, _in_expectation(result)):
             return _Claim(
-                f"No guarantee is claimed: a floor of {floor} samples per class may have kept candidates "
-                "out, and the theorem speaks of choosing among all. The upper bound is one on "
+                f"No guarantee is claimed: a floor of {counted(floor, 'sample')} per class may have kept "
+                "candidates out, and the theorem speaks of choosing among all. The upper bound is one on "
                 "selections with and without the floor."
             )
         reason += (
-            f" The floor of {floor} samples per class kept no candidate out, so the guarantee is the one "
-            "without a floor."
+            f" The floor of {counted(floor, 'sample')} per class kept no candidate out, so the "
+            "guarantee is the one without a floor."
         )
     tol = float(_get(run, "tol", 0.0))
     return _Claim(

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deferlearn._utils.types import Array
+from deferlearn._utils.words import counted
 from deferlearn.bounds._view import View
 from deferlearn.bounds.hulls import HullPath
 from deferlearn.kernels import WHOLE_GRAM_LIMIT
@@ -153,9 +154,8 @@ def _words(best: float, n: int, paper: RatioBound, stronger: tuple[RatioBound, .
             "No positive bound on the submodularity ratio is known here, so no guarantee against the "
             f"best selection follows from the theory ({why or 'the classes overlap too much'})."
         )
-    start = (
-        f"While at most {n} samples are deferred, the submodularity ratio is at least {best:.3g}"
-    )
+    most = f"{counted(n, 'sample')} {'is' if n == 1 else 'are'} deferred"
+    start = f"While at most {most}, the submodularity ratio is at least {best:.3g}"
     if best < USELESS:
         return start + ", which is true but vacuous: the guarantee it implies is close to nothing."
     return start + "."

@@ -1,6 +1,5 @@
 """Columns of the Gram matrix within a memory limit; definiteness; sparse products; sums in two doubles."""
 
-from deferlearn._utils.types import Array, Index
 from deferlearn.kernels.gram import (
     WHOLE_GRAM_LIMIT,
     Gram,
@@ -12,9 +11,7 @@ from deferlearn.kernels.gram import (
 
 __all__ = [
     "WHOLE_GRAM_LIMIT",
-    "Array",
     "Gram",
-    "Index",
     "KernelGram",
     "LinearGram",
     "kernel_function",

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -44,34 +44,6 @@ KEPT_ENTRIES = 2**23
 FAR = 0.25
 
 
-class Gram(Protocol):
-    """What the objective asks of a kernel."""
-
-    n: int
-    unit: float
-    diagonal: Array
-    costly: bool  # whether an image costs much more than what moves from one state to the next
-    kept_entries: int  # of each of four matrices that bounds may keep from one state to the next
-
-    def keep_columns(self, index: Index) -> None:
-        """Prepare for products of these samples with many others."""
-
-    def block(self, rows: Index, columns: Index) -> Array:
-        """Q[rows][:, columns]."""
-
-    def block_pair(self, rows: Index, columns: Index) -> tuple[Array, Array]:
-        """The same, as a sum of two doubles."""
-
-    def image(self, index: Index, coef: Array) -> Array:
-        """Q[:, index] @ coef, for one vector or a matrix of them."""
-
-    def image_at(self, rows: Index, index: Index, coef: Array) -> Array:
-        """Q[rows][:, index] @ coef, for one vector."""
-
-    def image_pair(self, index: Index, hi: Array, lo: Array) -> Array:
-        """Q[:, index] @ (hi + lo), with the sum carried in two doubles before it is rounded."""
-
-
 def _power_of_two(value: float) -> float:
     return float(2.0 ** np.floor(np.log2(value))) if value > 0 else 1.0
 
@@ -85,8 +57,8 @@ class LinearGram:
 
     def __init__(self, X: Any, y: Array, offset: bool) -> None:
         self.n, self.n_features = X.shape
-        self.kept_entries = KEPT_ENTRIES
-        self.costly = False
+        self.kept_entries = KEPT_ENTRIES  # of each of four matrices that bounds keep between states
+        self.costly = False  # whether an image costs much more than what moves between states
         self.centre = np.zeros(self.n_features)
         largest = abs(X).max() if X.shape[1] and X.shape[0] else 0.0
         if offset and largest > 0 and not sp.issparse(X):
@@ -200,16 +172,6 @@ class KernelGram:
             self.kept_entries = min(KEPT_ENTRIES, int(KEPT_SHARE * memory) // 32)
             self._cache = ColumnCache(self.n, self._signed, memory - 32 * self.kept_entries)
 
-    @property
-    def hits(self) -> int:
-        """Columns that were found in the cache."""
-        return self._cache.hits if self._cache else 0
-
-    @property
-    def misses(self) -> int:
-        """Columns that had to be evaluated, or parts of them."""
-        return self._cache.misses if self._cache else 0
-
     def _signed(self, rows: Index, columns: Index) -> Array:
         assert self._function is not None
         block = np.multiply(self._function(rows, columns), self._y[columns], dtype=np.float64)
@@ -279,6 +241,10 @@ class KernelGram:
             halves = np.ascontiguousarray(part.T)
             doubledouble.add_weighted_rows(columns, halves[0], halves[1], out_hi, out_lo)
         return np.asarray(out_hi + out_lo)
+
+
+# What the objective asks of a kernel.
+Gram = LinearGram | KernelGram
 
 
 def keeps_whole(n: int, memory: int) -> bool:
@@ -352,13 +318,14 @@ def kernel_function(
 def make_gram(
     X: Any,
     y: Array,
+    *,
     kernel: Any,
     degree: float,
     gamma: float,
     coef0: float,
     offset: bool,
     memory: int,
-) -> LinearGram | KernelGram:
+) -> Gram:
     """Build the Gram matrix's supplier for validated X and y in {-1, +1}; memory in bytes."""
     if isinstance(kernel, str) and kernel == "linear":
         return LinearGram(X, y, offset)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from deferlearn._utils.types import Array, Index
+from deferlearn._utils.words import counted
 from deferlearn.objective.arrays import Candidates, Ends, FreeSet, Outsiders, Point, Start
 from deferlearn.objective.path import DONE, FREE, LOW, OUT, UNBOUNDED, UP, Drift, follow
 from deferlearn.objective.removal import removal_paths
@@ -89,7 +90,9 @@ def _start(state: State, ws: WorkingSet) -> Start:
     R[:q, :q] = state.R
     # Paths copy what they change: where every sample is in the working set nothing is gathered.
     point = state.point if ws.whole else state.point.at(ws.index)
-    return Start(ws.arrays, point, FreeSet(members, R), p, state.beta, state.mu, state.quadratic)
+    return Start(
+        ws.arrays, point, FreeSet(members, R), p, state.beta, state.mu, state.measures.quadratic
+    )
 
 
 def start_of(state: State, ws: WorkingSet) -> Start:
@@ -196,8 +199,8 @@ def _free_to_bounds(state: State) -> None:
 def is_settled(state: State) -> bool:
     """Whether the state, whose gradient must be fresh, is optimal to the accuracy that is guaranteed."""
     return (
-        abs(state.imbalance()) <= 1e-12 * max(1.0, state.total)
-        and state.worst_violation <= RESIDUAL
+        abs(state.imbalance()) <= 1e-12 * max(1.0, state.measures.total)
+        and state.measures.worst <= RESIDUAL
         and state.gap() <= GAP * state.unit
         and state.rounding() <= MOST_ROUNDING
     )
@@ -235,7 +238,7 @@ def settle(state: State, counters: Counters) -> None:
         state.make_trivial()
         return
     state.refresh()
-    if abs(state.imbalance()) > DRIFT * max(1.0, state.total):
+    if abs(state.imbalance()) > DRIFT * max(1.0, state.measures.total):
         _polish(state)
     if is_settled(state):
         return
@@ -259,9 +262,9 @@ def settle(state: State, counters: Counters) -> None:
             if state.rounding() > MOST_ROUNDING:  # doubles cannot do it, whatever the start
                 break
     raise NumericalError(
-        f"No optimum could be verified for {int(state.kept.sum())} samples with alpha="
+        f"No optimum could be verified for {counted(int(state.kept.sum()), 'sample')} with alpha="
         f"{state.problem.alpha * state.problem.gram.unit:g} (largest violation "
-        f"{state.worst_violation:.1e}, duality gap {state.gap():.1e}). Columns of X of very different "
+        f"{state.measures.worst:.1e}, duality gap {state.gap():.1e}). Columns of X of very different "
         "size, or a very small alpha, do this: rescale the columns, or raise alpha."
     )
 

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.linalg
 
 from deferlearn._utils.types import Array, Index
-from deferlearn.kernels import KernelGram, LinearGram
+from deferlearn.kernels import LinearGram
 from deferlearn.objective.active_set import sharpen
 from deferlearn.objective.arrays import FreeSet
 from deferlearn.objective.coordinate_descent import descend
@@ -46,20 +46,18 @@ def _guess(state: State) -> tuple[Array, float, bool] | None:
     """Dual variables and offset, if a method fits, and whether they are close to the solution."""
     gram = state.problem.gram
     if isinstance(gram, LinearGram) and gram.n_features <= INTERIOR_POINT_FEATURES:
-        return *_interior_point(state), True
+        return *_interior_point(state, gram), True
     if state.problem.hard:
         return None
     if isinstance(gram, LinearGram):
         return descend(state, gram)
-    if isinstance(gram, KernelGram):
-        return *decompose(state, gram), True
-    return None
+    return *decompose(state, gram), True
 
 
-def _interior_point(state: State) -> tuple[Array, float]:
+def _interior_point(state: State, gram: LinearGram) -> tuple[Array, float]:
     """Primal-dual steps on the dual problem, its Hessian inverted through the (d, d) matrix."""
     problem = state.problem
-    Z: Any = problem.gram.rows  # type: ignore[attr-defined]
+    Z: Any = gram.rows
     n, d = Z.shape
     y, upper, mu = problem.y, problem.upper, state.mu
     boxed = not problem.hard

@@ -185,26 +185,12 @@ class State:
         return self.once("tally", lambda: tally(self.kept, problem.y, problem.weight))
 
     @property
-    def _measures(self) -> Measures:
+    def measures(self) -> Measures:
+        """Sums over the kept samples."""
         samples = self.problem.samples
         return self.once(
             "measures", lambda: measure(samples, self.point, self.kept, self.beta, self.mu)
         )
-
-    @property
-    def quadratic(self) -> float:
-        """``a'Qa``, the squared norm of ``mu * w``."""
-        return self._measures.quadratic
-
-    @property
-    def total(self) -> float:
-        """Sum of the dual variables."""
-        return self._measures.total
-
-    @property
-    def length(self) -> float:
-        """Sum of the lengths of the dual variables' images: the size of what adds up to w."""
-        return self._measures.length
 
     @property
     def point(self) -> Point:
@@ -221,9 +207,9 @@ class State:
         """What sums the state up."""
 
         def collect() -> Numbers:
-            total, quadratic, value = self.total, self.quadratic, self.value
+            total, quadratic, value = self.measures.total, self.measures.quadratic, self.value
             # The gradient's own terms count unless they were carried in two doubles.
-            present = math.sqrt(quadratic) + (0.0 if self.precise else self.length)
+            present = math.sqrt(quadratic) + (0.0 if self.precise else self.measures.length)
             lowest, highest = (b if math.isfinite(b) else self.beta for b in self.beta_interval())
             slack = SUM_ROUNDING * (total + value) + self.gap()
             return Numbers(
@@ -239,16 +225,12 @@ class State:
         return Snapshot(self.problem.samples, self.point, self.kept, self.free, self.numbers)
 
     @property
-    def worst_violation(self) -> float:
-        """The largest of `violations`."""
-        return self._measures.worst
-
-    @property
     def value(self) -> float:
         """F of the kept samples: the dual value, equal to the primal one up to `gap`."""
         if self.trivial:
             return 0.0
-        return self.once("value", lambda: self.total - self.quadratic / (2.0 * self.mu))
+        sums = self.measures
+        return self.once("value", lambda: sums.total - sums.quadratic / (2.0 * self.mu))
 
     @property
     def unit(self) -> float:
@@ -292,20 +274,20 @@ class State:
         """By how much each kept sample misses its optimality condition, relative to the terms of G."""
         G = np.where(self.status == LOW, np.minimum(self.G, 0.0), self.G)
         G = np.where(self.status == UP, np.maximum(self.G, 0.0), G)
-        size = self.mu + abs(self.beta) + self.problem.root * np.sqrt(self.quadratic)
+        size = self.mu + abs(self.beta) + self.problem.root * np.sqrt(self.measures.quadratic)
         return np.where(self.kept, np.abs(G), 0.0) / np.maximum(size, np.finfo(float).tiny)
 
     def imbalance(self) -> float:
         """``y.a``, which must be zero with an offset; summed in two doubles."""
-        return self._measures.imbalance if self.problem.offset else 0.0
+        return self.measures.imbalance if self.problem.offset else 0.0
 
     def rounding(self) -> float:
         """How far rounding alone can move the relative gradient, in the present arithmetic."""
         if self.precise:
             return _EPS
         longest = self.problem.longest
-        size = self.mu + abs(self.beta) + float(np.sqrt(self.quadratic)) * longest
-        return longest * (_EPS * self.length + self._carried) / max(size, 1e-300)
+        size = self.mu + abs(self.beta) + float(np.sqrt(self.measures.quadratic)) * longest
+        return longest * (_EPS * self.measures.length + self._carried) / max(size, 1e-300)
 
     @property
     def _carried(self) -> float:
@@ -316,12 +298,12 @@ class State:
         """Primal minus dual value at this point, for balanced dual variables."""
         if self.trivial:
             return 0.0
-        gap = self._measures.gap + self._carried * self.problem.reach
-        return gap / self.mu + 2.0 * self._measures.short / self.mu * self.value
+        gap = self.measures.gap + self._carried * self.problem.reach
+        return gap / self.mu + 2.0 * self.measures.short / self.mu * self.value
 
     def beta_interval(self) -> tuple[float, float]:
         """All optimal ``beta``; a single point as soon as a sample is strictly inside its box."""
-        if self._measures.inside or not self.problem.offset:
+        if self.measures.inside or not self.problem.offset:
             return self.beta, self.beta
         at_low = self.kept & (self.a <= INTERIOR * self.a.max(initial=0.0))
         at_up = self.kept & ~at_low

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
+from deferlearn._utils.checks import check_flag
 from deferlearn._utils.digest import digest
 from deferlearn._utils.threads import one_blas_thread
 from deferlearn._utils.types import Array, Bools, Index
@@ -131,14 +132,13 @@ class SVMObjective(Objective):
     ) -> None:
         X, labels, weight = check_problem(X, y, alpha, kernel, margin, weights)
         check_polynomial(degree, coef0)
-        if not isinstance(fit_intercept, bool | np.bool_):
-            raise ValueError(f"fit_intercept={fit_intercept!r} must be True or False.")
+        offset = check_flag("fit_intercept", fit_intercept)
         self._X = X
         self._kernel, self._degree, self._coef0 = kernel, degree, coef0
         self._gamma = kernel_width(gamma, X, kernel)
         gram = make_gram(
-            X, labels, kernel, degree, self._gamma, coef0, bool(fit_intercept),
-            check_cache_size(cache_size),
+            X, labels, kernel=kernel, degree=degree, gamma=self._gamma, coef0=coef0,
+            offset=offset, memory=check_cache_size(cache_size),
         )  # fmt: skip
         scaled = float(alpha) / gram.unit
         lightest, heaviest = float(weight.min()), float(weight.max())
@@ -153,7 +153,7 @@ class SVMObjective(Objective):
             weight=weight,
             upper=weight if margin == "soft" else np.full(len(labels), np.inf),
             alpha=scaled,
-            offset=bool(fit_intercept),
+            offset=offset,
             root=np.sqrt(np.maximum(gram.diagonal, 0.0)),
             hard=margin == "hard",
         )
@@ -424,7 +424,7 @@ class SVMObjective(Objective):
         if fresh.trivial:
             return 0.0
         fresh.refresh(afresh=True)
-        return fresh.worst_violation
+        return fresh.measures.worst
 
 
 def _sparse_parts(X: Any) -> tuple[Any, ...]:

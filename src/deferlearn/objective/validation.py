@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from joblib import cpu_count
 from numpy.typing import ArrayLike
 
-from deferlearn._utils.checks import is_number, plain
+from deferlearn._utils.checks import is_number, is_whole, plain
 from deferlearn._utils.types import Array, Bools, Index
 
 # Entries of X whose squares and products stay well inside the range of floats.
@@ -190,8 +190,7 @@ def check_cache_size(cache_size: Any) -> int:
 
 def count_jobs(n_jobs: Any) -> int:
     """How many threads: None is one, -1 as many as processors."""
-    whole = isinstance(n_jobs, int | np.integer) and not isinstance(n_jobs, bool)
-    if n_jobs is not None and (not whole or n_jobs == 0):
+    if n_jobs is not None and (not is_whole(n_jobs) or n_jobs == 0):
         raise ValueError(
             f"n_jobs={plain(n_jobs)!r} must be a number of threads, -1 for all processors, or None for one."
         )

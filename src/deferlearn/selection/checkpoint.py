@@ -17,7 +17,7 @@ import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -48,11 +48,13 @@ class Record:
 
     Attributes
     ----------
+    asked : what decides the picks
     rounds : what each round recorded
     value : of the finished run; None as long as there are rounds to go
     checkpoint : the file, or None if nothing is kept
     """
 
+    asked: dict[str, Any] = field(default_factory=dict)
     rounds: list[list[Any]] = field(default_factory=list)
     value: float | None = None
     checkpoint: Checkpoint | None = None
@@ -121,7 +123,7 @@ class Checkpoint:
                     f"checkpoint={self.path!r} belongs to another selection: {'; '.join(differences)}. "
                     "Name another file, or delete this one to start from the beginning."
                 )
-            return Record(record.rounds, record.value, self)
+            return replace(record, checkpoint=self)
         self.append(asked)
         return Record(checkpoint=self)
 
@@ -158,7 +160,7 @@ class Checkpoint:
         except OSError:
             pass  # a file system without locks
 
-    def _read(self) -> list[_Run]:
+    def _read(self) -> list[Record]:
         """The runs so far; what was torn at the end is cut off, so that the next line starts afresh."""
         with open(self._file, "rb", closefd=False) as file:  # the one that is locked
             content = file.read()
@@ -172,7 +174,7 @@ class Checkpoint:
                 f"checkpoint={self.path!r} is no checkpoint of this version of deferlearn. It was left "
                 "as it is; name another file."
             )
-        whole, runs = len(FIRST_LINE), list[_Run]()
+        whole, runs = len(FIRST_LINE), list[Record]()
         lines = content[whole:].split(b"\n")
         for number, line in enumerate(lines):
             value = _parse(line) if number < len(lines) - 1 else None
@@ -194,14 +196,7 @@ class Checkpoint:
         )
 
 
-@dataclass
-class _Run:
-    asked: dict[str, Any]
-    rounds: list[list[Any]] = field(default_factory=list)
-    value: float | None = None
-
-
-def _take(value: Any, runs: list[_Run]) -> bool:
+def _take(value: Any, runs: list[Record]) -> bool:
     """Put a line where it belongs; False if it belongs nowhere."""
     if isinstance(value, list):
         fits = bool(runs) and runs[-1].value is None and value[:1] == [len(runs[-1].rounds)]
@@ -217,7 +212,7 @@ def _take(value: Any, runs: list[_Run]) -> bool:
         return True
     if runs and runs[-1].value is None:
         return False
-    runs.append(_Run(value))
+    runs.append(Record(value))
     return True
 
 

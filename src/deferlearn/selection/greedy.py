@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deferlearn._utils.checks import plain
+from deferlearn._utils.checks import is_number, is_whole, plain
 from deferlearn._utils.threads import one_blas_thread
 from deferlearn._utils.types import Array, Index
 from deferlearn.objective import Objective
@@ -255,7 +255,7 @@ def check_loss(objective: Objective, human_loss: ArrayLike) -> Array:
 def check_budget(objective: Objective, n: Any) -> int:
     """The number of samples that may be deferred: 0 to all that are kept."""
     most = int(np.sum(objective.kept))
-    if isinstance(n, bool) or not isinstance(n, int | np.integer):
+    if not is_whole(n):
         raise ValueError(f"n={plain(n)!r} must be a whole number of samples.")
     if not 0 <= n <= most:
         raise ValueError(f"n={n} must be between 0 and the number of samples, {most}.")
@@ -274,16 +274,13 @@ def check_open_unit(name: str, value: Any) -> float:
 
 def check_tol(tol: Any) -> float:
     """A relative slack in [0, 1)."""
-    if isinstance(tol, bool) or not isinstance(tol, int | float | np.floating) or not 0 <= tol < 1:
+    if not is_number(tol) or not 0 <= tol < 1:
         raise ValueError(f"tol={plain(tol)!r} must be a number in [0, 1); 0 is exact.")
     return float(tol)
 
 
 def _in_interval(name: str, value: Any, *, upper_open: bool) -> float:
-    number = isinstance(value, int | float | np.floating | np.integer) and not isinstance(
-        value, bool
-    )
-    if not number or not (0 < value < 1 if upper_open else 0 < value <= 1):
+    if not is_number(value) or not (0 < value < 1 if upper_open else 0 < value <= 1):
         raise ValueError(
             f"{name}={plain(value)!r} must be a number in (0, 1{')' if upper_open else ']'}."
         )
@@ -292,7 +289,7 @@ def _in_interval(name: str, value: Any, *, upper_open: bool) -> float:
 
 def check_floor(least: Any) -> int:
     """How many of each class must stay: a whole number, 0 for no floor."""
-    if isinstance(least, bool) or not isinstance(least, int | np.integer) or least < 0:
+    if not is_whole(least) or least < 0:
         raise ValueError(
             f"min_kept_per_class={plain(least)!r} must be a whole number, 0 or larger."
         )

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from deferlearn._utils.checks import plain
+from deferlearn._utils.checks import is_number, is_whole, plain
 from deferlearn._utils.jobs import call_each
 from deferlearn._utils.threads import one_blas_thread
 from deferlearn._utils.types import Array, Index
@@ -251,8 +251,7 @@ def _leaves(labels: Array, order: Index, floor: int) -> bool:
 
 
 def _check_partitions(count: Any, n_samples: int) -> int:
-    whole = isinstance(count, int | np.integer) and not isinstance(count, bool)
-    if not whole or not 1 <= count <= n_samples:
+    if not is_whole(count) or not 1 <= count <= n_samples:
         raise ValueError(
             f"n_partitions={plain(count)!r} must be a whole number from 1 to the number of samples, "
             f"{n_samples}."
@@ -261,7 +260,6 @@ def _check_partitions(count: Any, n_samples: int) -> int:
 
 
 def _check_oversampling(factor: Any) -> float:
-    number = isinstance(factor, int | float | np.floating | np.integer)
-    if not number or isinstance(factor, bool) or not 1.0 <= factor < math.inf:
+    if not is_number(factor) or factor < 1.0:
         raise ValueError(f"oversampling={plain(factor)!r} must be a number, 1 or larger.")
     return float(factor)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deferlearn._utils.types import Array
+from deferlearn._utils.words import counted
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,9 @@ class SelectionInterrupted(KeyboardInterrupt):
     """
 
     def __init__(self, result: SelectionResult, checkpoint: str | None = None) -> None:
-        message = f"stopped after {len(result.order)} picks; see the exception's `result`"
+        message = (
+            f"stopped after {counted(len(result.order), 'pick')}; see the exception's `result`"
+        )
         if checkpoint is not None:
             message += f". The same call goes on from here, with checkpoint={checkpoint!r}"
         super().__init__(message)
