@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from deferlearn._utils.types import Array, Bools
 from deferlearn.humans.human import warn_if_reordered
-from deferlearn.teams.answers import Answers
+from deferlearn.teams.team_answers import Answers
 
 
 def _final_has(name: str) -> Any:

@@ -15,11 +15,11 @@ from deferlearn._utils.checks import check_flag
 from deferlearn._utils.types import Array, Bools, Index
 from deferlearn.humans.human import Human, read_human, warn_if_reordered
 from deferlearn.humans.labels import binary_labels, check_truth
-from deferlearn.teams.answers import Answers, team_labels
 from deferlearn.teams.context import FoldContext, HeldOutScores, scores_by_fitting
 from deferlearn.teams.machine import Machine, MachineSettings, settings_of
 from deferlearn.teams.parameters import count_of, error_weights
 from deferlearn.teams.samples import Samples
+from deferlearn.teams.team_answers import Answers, team_labels
 from deferlearn.teams.threshold import Threshold, first_of
 
 
