@@ -67,11 +67,11 @@ def draw(rows: pd.DataFrame, config: Config) -> Figure:
     figure, axes = style.figure_of(4.2, 1, 2)
     names = []
     looks = style.level_looks(len(config.human_weights))
-    for weight, (colour, marker) in zip(config.human_weights, looks, strict=True):
+    for weight, look in zip(config.human_weights, looks, strict=True):
         line = means[means["human_weight"] == weight]
         names.append(f"{line['human_error'].mean():.2f}")
         for ax, value in zip(axes.flat, VALUES, strict=True):
-            style.draw_line(ax, line, "budget", value, colour=colour, marker=marker)
+            style.draw_line(ax, line, "budget", value, *look)
     for ax, value in zip(axes.flat, VALUES, strict=True):
         ax.set(xlabel=style.BUDGET, ylabel=style.METRICS[value])
         ax.locator_params(axis="x", nbins=4)
