@@ -73,8 +73,3 @@ def draw(rows: pd.DataFrame, config: Config) -> Figure:
     levels = [f"{spread:g}" for spread in config.spreads]
     style.level_legend(figure, levels, "human error ΔH", [("|S| = n", dotted)])
     return figure
-
-
-def caption(config: Config) -> str:
-    """What the human error is."""
-    return f"ΔH is the probability that the human errs. {style.bands(config.splits)}"

@@ -77,13 +77,3 @@ def draw(rows: pd.DataFrame, config: Config) -> Figure:
         ax.locator_params(axis="x", nbins=4)
     style.level_legend(figure, names, "error of the humans alone")
     return figure
-
-
-def caption(config: Config) -> str:
-    """Which policy is shown, and how the levels of human error are made."""
-    return (
-        f'The figure is for the policy "{shown_policy(config)}". The paper does not say how its levels '
-        "of human error are made: here each doctor's probabilities are mixed with uniform ones, with the "
-        "weights "
-        f"{', '.join(f'{w:g}' for w in config.human_weights)}. {style.bands(config.splits)}"
-    )

@@ -105,11 +105,3 @@ def draw(rows: pd.DataFrame, config: Config) -> Figure:
     ax.grid(axis="y", color="0.9")
     style.legend(figure, entries)
     return figure
-
-
-def caption(config: Config) -> str:
-    """What was measured."""
-    return (
-        f"One selection of {BUDGET:g} |V| samples at the paper's lambda and the ratio {PUBLISHED_RATIO:g}, "
-        "divided by its rounds. The paper's times are from another machine and from Python 2.7."
-    )

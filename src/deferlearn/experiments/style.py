@@ -73,11 +73,6 @@ def level_looks(count: int) -> list[tuple[Any, str]]:
     return [(shades(x), m) for x, m in zip(places, LEVEL_MARKERS[:count], strict=True)]
 
 
-def bands(splits: int) -> str:
-    """What the bands around the lines are, for a caption."""
-    return "Bands are 95% intervals." if splits > 1 else "One split: there are no intervals."
-
-
 def figure_of(height: float, rows: int = 1, columns: int = 1, **options: Any) -> tuple[Figure, Any]:
     """A figure and its axes, as a two-dimensional array; made without pyplot, which needs a screen."""
     from matplotlib.figure import Figure
