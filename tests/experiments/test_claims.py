@@ -315,7 +315,7 @@ def test_page(tmp_path):
     assert "**holds** where the 95% intervals say so" in text
     assert "1.5 times as wide" in text  # sqrt(1 + 2 * 0.4 / 0.6)
     assert "by the sweep with step 0.5" in text
-    assert fig4.caption(config) in text
+    assert "ΔH is the probability that the human errs. Bands are 95% intervals." in text
     line = outcome.tables[""].iloc[-1]
     assert f"| {line['method']} | {line['spread']:g} | {line['budget']:g} | {line['n']} |" in text
     tables = [block for block in text.split("\n\n") if block.startswith("|")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -53,6 +54,10 @@ def argument(text: str, **more: Any) -> Any:
     """
     return typer.Argument(help=text, show_default=False, **more)
 
+
+# Options below the headings of the help.
+answers_option = partial(option, panel=ANSWERS)
+column = partial(option, panel=COLUMNS)
 
 Model = Annotated[Path, argument("Model file that `deferlearn fit` wrote.")]
 OutFolder = Annotated[

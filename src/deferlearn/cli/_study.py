@@ -46,10 +46,10 @@ class Setting:
         Title of the table.
     story : str
         What the human and the machine are.
-    simulated : bool
-        Whether the human is simulated.
     load : callable
         Returns data sets for a seed, one per human; results are averaged over them.
+    simulated : bool
+        Whether the human is simulated.
     policy : str
         The policy of the team.
     n_splits : int
@@ -59,10 +59,10 @@ class Setting:
     name: str
     title: str
     story: str
-    simulated: bool
     load: Callable[[int], list[Any]]
-    policy: str
-    n_splits: int
+    simulated: bool = False
+    policy: str = "margin"
+    n_splits: int = 10
 
 
 @dataclass(frozen=True)
@@ -97,12 +97,9 @@ class Findings:
         return _at(self.curves[who].difference(self.curves[other]), budget)
 
 
-def _nodules(seed: int, labels: str, drop_undecided: bool) -> list[Any]:
+def _nodules(seed: int, **options: Any) -> list[Any]:
     """Four data sets: in each of them another reader is the human. The seed is not used."""
-    return [
-        load_lidc(reader=reader, labels=labels, drop_undecided=drop_undecided)  # type: ignore[arg-type]
-        for reader in range(4)
-    ]
+    return [load_lidc(reader=reader, **options) for reader in range(4)]
 
 
 def _digits(seed: int) -> list[Any]:
@@ -115,27 +112,21 @@ SETTINGS = (
         title="Lung nodules, real radiologists",
         story="Is a nodule malignant? One of four radiologists is the human, the majority of the other "
         "three is the truth; the machine sees the outlines they drew. Mean over the four.",
-        simulated=False,
-        load=partial(_nodules, labels="majority", drop_undecided=False),
-        policy="margin",
-        n_splits=10,
+        load=partial(_nodules, labels="majority"),
     ),
     Setting(
         name="nodules_decided",
         title="The same, undecided ratings left out",
         story="Nodules that neither the human nor the median of the others rates 'indeterminate'.",
-        simulated=False,
         load=partial(_nodules, labels="decided", drop_undecided=True),
-        policy="margin",
-        n_splits=10,
     ),
     Setting(
         name="digits",
         title="Even or odd digits, SIMULATED expert",
         story="Real images; the simulated expert errs with probability 0.02 on digits drawn with much "
         "ink, and 0.3 on the others.",
-        simulated=True,
         load=_digits,
+        simulated=True,
         policy="mlp",
         n_splits=5,
     ),

@@ -130,13 +130,18 @@ def apply(
             team, budget=share, audit=audit, seed=seed, version=version, decimal=decimal
         )
         n_tasks = _write(router, file, outputs, identifier, chunk_rows)
-    result = {
+    totals = router.totals
+    result: dict[str, Any] = {
         "model_version": version,
         "out": str(out),
         "rule": "one by one" if share is None else "batch",
-        **_counts(router),
+        "rows": totals.rows,
+        "deferred": totals.deferred,
+        "audited": totals.audited,
+        "machine": totals.rows - totals.deferred - totals.audited,
+        "unknown_categories": {name: found._asdict() for name, found in totals.unknown.items()},
         "seconds": perf_counter() - start,
-        "notes": notes + router.totals.notes(),
+        "notes": notes + totals.notes(),
     }
     if audit:
         result["seed"] = seed
@@ -206,17 +211,6 @@ def _progress(router: Router) -> Iterator[Any]:
         what = "Routing" if router.budget is None else "Scoring, then routing"
         task = bar.add_task(what, total=None)
         yield lambda rows: bar.advance(task, rows)
-
-
-def _counts(router: Router) -> dict[str, Any]:
-    totals = router.totals
-    return {
-        "rows": totals.rows,
-        "deferred": totals.deferred,
-        "audited": totals.audited,
-        "machine": totals.rows - totals.deferred - totals.audited,
-        "unknown_categories": {name: found._asdict() for name, found in totals.unknown.items()},
-    }
 
 
 def _print(result: dict[str, Any]) -> None:

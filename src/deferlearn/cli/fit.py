@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import deferlearn
 from deferlearn._utils.words import counted, listed
 from deferlearn.cli import _options as shared
 from deferlearn.cli._errors import noted, reported, require
 from deferlearn.cli._files import check_paths, long_table, name_and_digest
-from deferlearn.cli._options import ANSWERS, COLUMNS, argument, option, parse_budget
+from deferlearn.cli._options import answers_option, argument, column, option, parse_budget
 from deferlearn.cli._screen import print_errors, print_facts, print_grid, print_json, say, status
 
 if TYPE_CHECKING:
@@ -42,9 +43,8 @@ def fit(
     out: Annotated[Path, option("File for the model; an existing file is replaced.")],
     human: Annotated[
         list[str] | None,
-        option(
-            "Column of a reader's answers; can be repeated. Without answers, humans count as always right.",
-            panel=ANSWERS,
+        answers_option(
+            "Column of a reader's answers; can be repeated. Without answers, humans count as always right."
         ),
     ] = None,
     answers: shared.LongTable = None,
@@ -53,23 +53,21 @@ def fit(
     answer: shared.AnswerColumn = "answer",
     label_studio: Annotated[
         Path | None,
-        option("Export of Label Studio (JSON) with answers. Default: none.", panel=ANSWERS),
+        answers_option("Export of Label Studio (JSON) with answers. Default: none."),
     ] = None,
     identifier: Annotated[
         str | None,
-        option(
+        column(
             "Column with the names of the cases; it is not a feature. Default: the column named by "
             "--case if --answers is given, otherwise none.",
             "--id",
-            panel=COLUMNS,
         ),
     ] = None,
     group: Annotated[
         str | None,
-        option(
+        column(
             "Column with the group of each case, such as a patient; it is not a feature. Cases of a group "
-            "stay together in folds. Default: no groups.",
-            panel=COLUMNS,
+            "stay together in folds. Default: no groups."
         ),
     ] = None,
     budget: Annotated[
@@ -85,22 +83,14 @@ def fit(
             "Default: alpha and policy are tuned."
         ),
     ] = None,
-    drop: Annotated[
-        list[str] | None, option("Column to leave out; can be repeated.", panel=COLUMNS)
-    ] = None,
+    drop: Annotated[list[str] | None, column("Column to leave out; can be repeated.")] = None,
     category: Annotated[
         list[str] | None,
-        option(
-            "Column to take as categories; can be repeated. Default: decided by its cells.",
-            panel=COLUMNS,
-        ),
+        column("Column to take as categories; can be repeated. Default: decided by its cells."),
     ] = None,
     number: Annotated[
         list[str] | None,
-        option(
-            "Column to take as numbers; can be repeated. Default: decided by its cells.",
-            panel=COLUMNS,
-        ),
+        column("Column to take as numbers; can be repeated. Default: decided by its cells."),
     ] = None,
     seed: shared.Seed = 0,
     jobs: shared.Jobs = None,
@@ -176,7 +166,8 @@ def fit(
         )
         notes += _certify(model, len(chosen), certify)
         model.card_.update(files=files, notes=notes)
-        _store(model, out)
+        with status(f"Storing the model in {out}"):
+            deferlearn.save(model, out)
     if as_json:
         print_json({"model": str(out), **model.card_})
     else:
@@ -234,13 +225,6 @@ def _certify(model: TabularTeam, n_cases: int, wanted: bool | None) -> list[str]
     with status("Computing the certificate"):
         team.certify()
     return []
-
-
-def _store(model: TabularTeam, out: Path) -> None:
-    import deferlearn
-
-    with status(f"Storing the model in {out}"):
-        deferlearn.save(model, out)
 
 
 def _print(card: dict[str, Any], out: Path) -> None:

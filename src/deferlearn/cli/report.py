@@ -14,7 +14,7 @@ from deferlearn._utils.words import counted
 from deferlearn.cli import _options as shared
 from deferlearn.cli._errors import noted, reported, require
 from deferlearn.cli._files import check_paths, command_line, long_table, name_and_digest
-from deferlearn.cli._options import ANSWERS, COLUMNS, argument, option
+from deferlearn.cli._options import answers_option, argument, column, option
 from deferlearn.cli._screen import print_errors, print_facts, print_json, progress_bar, say
 
 if TYPE_CHECKING:
@@ -45,9 +45,8 @@ def report(
     ] = None,
     human: Annotated[
         list[str] | None,
-        option(
-            "Column of a reader's answers; can be repeated. Default: the model's readers.",
-            panel=ANSWERS,
+        answers_option(
+            "Column of a reader's answers; can be repeated. Default: the model's readers."
         ),
     ] = None,
     answers: shared.LongTable = None,
@@ -56,25 +55,22 @@ def report(
     answer: shared.AnswerColumn = "answer",
     identifier: Annotated[
         str | None,
-        option(
+        column(
             "Column with the names of the cases. Default: the identifier of the model, the column named "
             "by --case if --answers is given, or the number of the row.",
             "--id",
-            panel=COLUMNS,
         ),
     ] = None,
     group: Annotated[
         str | None,
-        option(
-            "Column with the group of each case, such as a patient. Default: the group of the model.",
-            panel=COLUMNS,
+        column(
+            "Column with the group of each case, such as a patient. Default: the group of the model."
         ),
     ] = None,
     subgroup: Annotated[
         str | None,
-        option(
-            "Column of subgroups, such as a site, for which the verdict is repeated. Default: none.",
-            panel=COLUMNS,
+        column(
+            "Column of subgroups, such as a site, for which the verdict is repeated. Default: none."
         ),
     ] = None,
     quick: Annotated[

@@ -114,11 +114,3 @@ def draw(rows: pd.DataFrame, config: Config) -> Figure:
     ax.set(xlabel="lower bound on the submodularity ratio", xlim=(NOTHING / 30, 30.0))
     style.legend(figure, looks.values())
     return figure
-
-
-def caption(config: Config) -> str:
-    """The budget and lambda."""
-    return (
-        f"For n/|V| = {BUDGET:g}, at the paper's lambda, with one marker per split. Of the stronger bounds "
-        "the largest that can be proved is shown."
-    )

@@ -36,8 +36,6 @@ class Experiment:
         All rows -> tables by name; the name "" is the main one.
     draw : callable
         All rows and the Config -> matplotlib Figure.
-    caption : callable
-        Config -> what a reader of the figure must know, in a sentence or two.
     cost : float
         Rough seconds per job under the protocol "repeated", to estimate the remaining time.
     alone : bool, default=False
@@ -50,16 +48,13 @@ class Experiment:
     work: Work
     tables: Callable[[pd.DataFrame], Tables]
     draw: Callable[[pd.DataFrame, Config], Figure]
-    caption: Callable[[Config], str]
     cost: float
     alone: bool = False
 
     @classmethod
     def of(cls, module: Any) -> Experiment:
         """The experiment of a module that has a function for each step, a TITLE and a COST."""
-        steps = {
-            step: getattr(module, step) for step in ("jobs", "work", "tables", "draw", "caption")
-        }
+        steps = {step: getattr(module, step) for step in ("jobs", "work", "tables", "draw")}
         return cls(
             name=module.__name__.rpartition(".")[2],
             title=module.TITLE,

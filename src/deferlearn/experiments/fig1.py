@@ -120,10 +120,3 @@ def draw(rows: pd.DataFrame, config: Config) -> Figure:
     entries.append((f"Δ* = {first.distance:.2f} at s* = {int(first.s)}", gap))
     style.legend(figure, entries, 3, columnspacing=1.2)
     return figure
-
-
-def caption(config: Config) -> str:
-    """Which draw is shown."""
-    return (
-        f"The figure shows a draw chosen by eye (seed {SHOWN_SEED}); the table is about all draws."
-    )

@@ -163,11 +163,3 @@ def _legend(figure: Figure) -> None:
         look = dict(zip(("color", "linestyle"), MARGIN_STYLE[level], strict=True))
         entries.append((f"margin {level:+d}", look))
     style.legend(figure, entries, 3, columnspacing=1.0)
-
-
-def caption(config: Config) -> str:
-    """Which draws are shown."""
-    return (
-        "The figure shows, for each data set, the first draw in which every machine has a boundary; the "
-        "tables are about all draws. A machine without a boundary gives the same answer everywhere."
-    )

@@ -56,8 +56,3 @@ def draw(rows: pd.DataFrame, config: Config) -> Figure:
         ax.locator_params(axis="x", nbins=6)
     style.method_legend(figure, rows["method"].unique())
     return figure
-
-
-def caption(config: Config) -> str:
-    """The policy of the algorithms."""
-    return f"The two algorithms defer by a perceptron on x. {style.bands(config.splits)}"

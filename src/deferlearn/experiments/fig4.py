@@ -65,16 +65,11 @@ def draw(rows: pd.DataFrame, config: Config) -> Figure:
     for ax, method in zip(axes.flat, ALGORITHMS, strict=True):
         ax.plot([0, top], [0, top], zorder=1, **dotted)
         looks = style.level_looks(len(config.spreads))
-        for spread, (colour, marker) in zip(config.spreads, looks, strict=True):
+        for spread, look in zip(config.spreads, looks, strict=True):
             line = means[(means["method"] == method) & (means["spread"] == spread)]
-            style.draw_line(ax, line, "n", "n_deferred", colour=colour, marker=marker)
+            style.draw_line(ax, line, "n", "n_deferred", *look)
         ax.set(title=style.METHODS[method][0], xlabel="most that may be deferred, n")
     axes[0][0].set_ylabel("deferred, |S|")
     levels = [f"{spread:g}" for spread in config.spreads]
     style.level_legend(figure, levels, "human error ΔH", [("|S| = n", dotted)])
     return figure
-
-
-def caption(config: Config) -> str:
-    """What the human error is."""
-    return f"ΔH is the probability that the human errs. {style.bands(config.splits)}"

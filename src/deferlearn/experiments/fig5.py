@@ -66,8 +66,3 @@ def draw(rows: pd.DataFrame, config: Config) -> Figure:
         ax.locator_params(axis="x", nbins=3)
     style.method_legend(figure, rows["method"].unique())
     return figure
-
-
-def caption(config: Config) -> str:
-    """Which policy is shown."""
-    return f'The figure is for the policy "{shown_policy(config)}". {style.bands(config.splits)}'

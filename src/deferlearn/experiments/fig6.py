@@ -67,23 +67,13 @@ def draw(rows: pd.DataFrame, config: Config) -> Figure:
     figure, axes = style.figure_of(4.2, 1, 2)
     names = []
     looks = style.level_looks(len(config.human_weights))
-    for weight, (colour, marker) in zip(config.human_weights, looks, strict=True):
+    for weight, look in zip(config.human_weights, looks, strict=True):
         line = means[means["human_weight"] == weight]
         names.append(f"{line['human_error'].mean():.2f}")
         for ax, value in zip(axes.flat, VALUES, strict=True):
-            style.draw_line(ax, line, "budget", value, colour=colour, marker=marker)
+            style.draw_line(ax, line, "budget", value, *look)
     for ax, value in zip(axes.flat, VALUES, strict=True):
         ax.set(xlabel=style.BUDGET, ylabel=style.METRICS[value])
         ax.locator_params(axis="x", nbins=4)
     style.level_legend(figure, names, "error of the humans alone")
     return figure
-
-
-def caption(config: Config) -> str:
-    """Which policy is shown, and how the levels of human error are made."""
-    return (
-        f'The figure is for the policy "{shown_policy(config)}". The paper does not say how its levels '
-        "of human error are made: here each doctor's probabilities are mixed with uniform ones, with the "
-        "weights "
-        f"{', '.join(f'{w:g}' for w in config.human_weights)}. {style.bands(config.splits)}"
-    )

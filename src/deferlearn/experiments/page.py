@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from deferlearn._utils.atomic import write_atomically
+from deferlearn.experiments import bounds, fig1, fig5, runtime
 from deferlearn.experiments.claims import judge_claims
 from deferlearn.experiments.config import FEWEST_SPLITS, Config
 from deferlearn.experiments.data import TEST_SHARE
@@ -73,6 +74,10 @@ def render(found: dict[str, pd.DataFrame], config: Config) -> str:
     return fill_template(
         PAGE,
         config=config,
+        fig1=fig1,
+        fig5=fig5,
+        runtime=runtime,
+        bounds=bounds,
         names=list(found),
         experiments={name: EXPERIMENTS[name] for name in found},
         claims=[(c.experiment, c.text, f"**{c.verdict}**", c.numbers) for c in claims],

@@ -39,11 +39,9 @@ def draw_performance(axes: Any, rows: pd.DataFrame, policy: str, datasets: Seque
     for column, dataset in enumerate(datasets):
         for row, value in enumerate(VALUES):
             ax = axes[row][column]
-            for method, (_, colour, marker, dashes) in style.METHODS.items():
+            for method, (_, *look) in style.METHODS.items():
                 line = means[(means["dataset"] == dataset) & (means["method"] == method)]
-                style.draw_line(
-                    ax, line, "budget", value, colour=colour, marker=marker, dashes=dashes
-                )
+                style.draw_line(ax, line, "budget", value, *look)
             if column == 0:
                 ax.set_ylabel(style.METRICS[value])
             if row == 0 and len(datasets) > 1:

@@ -51,20 +51,9 @@ FORMATS: dict[str, dict[str, Any]] = {
 
 def look() -> Any:
     """A context with matplotlib's settings for all figures."""
-    import matplotlib
+    import matplotlib.style
 
-    settings: Any = {
-        "font.size": FONT,
-        "axes.titlesize": FONT,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "legend.frameon": False,
-        "lines.linewidth": 1.8,
-        "lines.markersize": 6.0,
-        "svg.hashsalt": "deferlearn",
-        "pdf.fonttype": 42,
-    }
-    return matplotlib.rc_context(settings)
+    return matplotlib.style.context(Path(__file__).parent / "templates" / "figures.mplstyle")
 
 
 def level_looks(count: int) -> list[tuple[Any, str]]:
@@ -84,11 +73,6 @@ def level_looks(count: int) -> list[tuple[Any, str]]:
     return [(shades(x), m) for x, m in zip(places, LEVEL_MARKERS[:count], strict=True)]
 
 
-def bands(splits: int) -> str:
-    """What the bands around the lines are, for a caption."""
-    return "Bands are 95% intervals." if splits > 1 else "One split: there are no intervals."
-
-
 def figure_of(height: float, rows: int = 1, columns: int = 1, **options: Any) -> tuple[Figure, Any]:
     """A figure and its axes, as a two-dimensional array; made without pyplot, which needs a screen."""
     from matplotlib.figure import Figure
@@ -98,14 +82,7 @@ def figure_of(height: float, rows: int = 1, columns: int = 1, **options: Any) ->
 
 
 def draw_line(
-    ax: Axes,
-    lines: pd.DataFrame,
-    x: str,
-    value: str,
-    *,
-    colour: Any,
-    marker: str,
-    dashes: Any = "-",
+    ax: Axes, lines: pd.DataFrame, x: str, value: str, colour: Any, marker: str, dashes: Any = "-"
 ) -> None:
     """The column `value` against the column `x`, with the band of its interval."""
     ax.plot(lines[x], lines[value], color=colour, marker=marker or None, linestyle=dashes, zorder=3)

@@ -12,6 +12,7 @@ from scipy.sparse import issparse
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from deferlearn._utils.checks import is_whole
 from deferlearn._utils.types import Array, Bools
 from deferlearn.plot._frame import add_legend, axes_or_new, require_matplotlib, style
 from deferlearn.plot.plane import (
@@ -173,11 +174,7 @@ class DeferralBoundaryDisplay:
         """
         require_matplotlib()
         check_is_fitted(estimator)
-        if (
-            isinstance(grid_resolution, bool)
-            or not isinstance(grid_resolution, int | np.integer)
-            or grid_resolution < 2
-        ):
+        if not is_whole(grid_resolution) or grid_resolution < 2:
             raise ValueError(f"grid_resolution must be an integer from 2, got {grid_resolution!r}")
         plane = check_plane(_dense(X))
         if not np.isfinite(plane).all():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,6 +38,7 @@ BAND = 0.18
 WRITTEN = {"f1": "F1 score"}
 
 
+@dataclass(eq=False, repr=False)
 class AutomationCurveDisplay:
     """One line per team: its metric against the budget, with bands.
 
@@ -94,15 +96,15 @@ class AutomationCurveDisplay:
     >>> matplotlib.pyplot.close(display.figure_)
     """
 
-    def __init__(
-        self,
-        curves: AutomationCurve | Mapping[str, AutomationCurve],
-        *,
-        metric: str | None = None,
-        human: float | None = None,
-        machine: float | None = None,
-    ) -> None:
-        self.curves = dict(curves) if isinstance(curves, Mapping) else {"team": curves}
+    curves: Any
+    _: KW_ONLY
+    metric: Any = None
+    human: float | None = None
+    machine: float | None = None
+
+    def __post_init__(self) -> None:
+        several = isinstance(self.curves, Mapping)
+        self.curves = dict(self.curves) if several else {"team": self.curves}
         if not self.curves:
             raise ValueError("give at least one curve")
         for name, curve in self.curves.items():
@@ -112,9 +114,7 @@ class AutomationCurveDisplay:
                     f"{type(curve).__name__} as {name!r}"
                 )
         first = next(iter(self.curves.values()))
-        self.metric = next(iter(first.values)) if metric is None else metric
-        self.human = human
-        self.machine = machine
+        self.metric = next(iter(first.values)) if self.metric is None else self.metric
         for name, curve in self.curves.items():
             if self.metric not in curve.values:
                 raise ValueError(

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from deferlearn._utils.types import Array
 from deferlearn.plot._frame import require_matplotlib
 from deferlearn.plot.boundary import DeferralBoundaryDisplay
 from deferlearn.plot.plane import check_plane, check_samples, grid_around
@@ -17,23 +16,8 @@ from deferlearn.plot.plane import check_plane, check_samples, grid_around
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-
-class _Objective(Protocol):
-    """What the display needs from an objective."""
-
-    def copy(self) -> Any: ...
-
-    def remove(self, k: int) -> None: ...
-
-    def decision_function(self, X: Any) -> Array: ...
-
-
-class _Result(Protocol):
-    """What the display needs from the result of a selection."""
-
-    order: NDArray[np.int64]
-    value: float
-    initial_value: float
+    from deferlearn.objective import SVMObjective
+    from deferlearn.selection import SelectionResult
 
 
 @dataclass(eq=False, repr=False)
@@ -105,10 +89,10 @@ class SelectionDisplay:
     @classmethod
     def from_result(
         cls,
-        objective: _Objective,
+        objective: SVMObjective,
         X: ArrayLike,
         y: ArrayLike,
-        result: _Result,
+        result: SelectionResult,
         *,
         grid_resolution: int = 200,
     ) -> SelectionDisplay:

@@ -87,7 +87,7 @@ def run_trial(
     parts = refit(estimator, data, judged, levels, batch, n_jobs, stacklevel=4)
     n = len(answers.y)
     times = np.zeros(n)
-    wrong, deferred, machine_wrong = np.zeros((3, len(levels), n))
+    counts = np.zeros((3, len(levels), n))
     for (_, test), row in zip(judged, parts, strict=True):
         times[test] += 1
         errors = np.array([part.answers != data.y[test] for part in row], dtype=bool)
@@ -97,18 +97,17 @@ def run_trial(
                 f"at a budget of 0 {type(estimator).__name__} still defers {taken[0].sum()} of "
                 f"{len(test)} cases, so the answers of the machine alone are unknown"
             )
-        wrong[:, test] += errors
-        deferred[:, test] += taken
-        machine_wrong[:, test] += taken & errors[0]
+        counts[:, :, test] += [errors, taken, taken & errors[0]]
     rows = np.flatnonzero(times)
+    wrong, deferred, machine_wrong = counts[:, :, rows] / times[rows]
     return Trial(
         budgets=levels,
         rows=rows,
         positive=answers.truth[rows],
         human_wrong=(answers.human != answers.truth)[rows],
-        wrong=wrong[:, rows] / times[rows],
-        deferred=deferred[:, rows] / times[rows],
-        machine_wrong=machine_wrong[:, rows] / times[rows],
+        wrong=wrong,
+        deferred=deferred,
+        machine_wrong=machine_wrong,
         group=answers.group[rows],
         n_train=float(np.mean([len(train) for train, _ in judged])),
         n_splits=len(judged),
