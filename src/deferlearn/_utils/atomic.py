@@ -1,7 +1,5 @@
 """Write a file completely or not at all."""
 
-from __future__ import annotations
-
 import errno
 import os
 import uuid

@@ -1,7 +1,5 @@
 """Small things that checks of input share."""
 
-from __future__ import annotations
-
 from numbers import Integral, Real
 from typing import Any
 

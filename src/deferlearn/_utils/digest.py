@@ -1,7 +1,5 @@
 """A few characters that stand for arrays, to tell whether they are the same."""
 
-from __future__ import annotations
-
 import hashlib
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Independent calls on several processors or machines."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 

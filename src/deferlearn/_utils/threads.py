@@ -1,7 +1,5 @@
 """One thread for small matrices; several for many independent parts."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Callable, Sequence

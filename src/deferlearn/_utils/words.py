@@ -1,7 +1,5 @@
 """Words for numbers of things, so that messages count correctly."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 

@@ -5,8 +5,6 @@ least the sum of their F: each block would choose its own w. Within a block all 
 deferred samples are shared among blocks is left to the best (a small dynamic programme).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

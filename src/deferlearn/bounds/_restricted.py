@@ -16,8 +16,6 @@ bound is linear in b, so an interval of offsets is covered by its two ends, and 
 least bound is split.
 """
 
-from __future__ import annotations
-
 import heapq
 from itertools import pairwise
 

@@ -1,8 +1,7 @@
 """What the theorems need to know of an objective: its data in the engine's units."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -21,7 +20,7 @@ class View:
     value: float
 
     @classmethod
-    def of(cls, objective: SVMObjective) -> View:
+    def of(cls, objective: SVMObjective) -> Self:
         """Refuse an objective that is not an SVM's, or has moved on: the theorems speak of all of V."""
         if not isinstance(objective, SVMObjective):
             raise TypeError(

@@ -1,7 +1,5 @@
 """How good a selection is, in numbers that hold and in words that can be read."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

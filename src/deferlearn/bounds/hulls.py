@@ -7,8 +7,6 @@ pair of nearest points of reduced hulls, and the engine's solutions for a fallin
 all of them. As ``mu`` falls to zero, T falls to the largest s whose hulls still touch.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -5,8 +5,6 @@ The best selection minimises :math:`F(V \setminus S) + c(S)`, so a lower bound o
 F(V) itself, as F and c are not negative; the smallest counts.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from numpy.typing import ArrayLike

@@ -17,8 +17,6 @@ and some sample lies on the margin, so :math:`h_i \le 2 + \text{diameter} |w'|` 
 removal has ratio 1, so there L has two samples or more.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

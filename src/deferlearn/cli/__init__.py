@@ -1,7 +1,5 @@
 """The command line: `deferlearn --help`."""
 
-from __future__ import annotations
-
 import sys
 
 

@@ -1,7 +1,5 @@
 """When a command cannot continue: one line on stderr, and an exit code that tells the kind of failure."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager

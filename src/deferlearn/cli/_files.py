@@ -1,7 +1,5 @@
 """Files that several commands read or write."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress

@@ -1,7 +1,5 @@
 """Options that several commands share, each defined once."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any

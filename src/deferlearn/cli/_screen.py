@@ -1,7 +1,5 @@
 """What commands print: tables, notes and JSON on stdout, progress on stderr."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """What the demo measures: errors of the machine, the human and two teams on the same splits."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial

@@ -1,7 +1,5 @@
 """The commands of `deferlearn`, put together."""
 
-from __future__ import annotations
-
 import typer
 
 from deferlearn import __version__

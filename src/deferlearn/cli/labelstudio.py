@@ -1,7 +1,5 @@
 """`deferlearn import-answers`: answers from Label Studio's export as a long table."""
 
-from __future__ import annotations
-
 import io
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The forms in which every data set is handed over."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

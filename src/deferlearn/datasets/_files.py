@@ -1,7 +1,5 @@
 """Find a data file on this computer or download it, and trust it only by its checksum."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from dataclasses import dataclass

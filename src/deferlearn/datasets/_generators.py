@@ -1,7 +1,5 @@
 """Synthetic data: the paper's two examples, and one that grows to any size."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state

@@ -1,7 +1,5 @@
 """Lung nodules, each judged by four radiologists: real human answers."""
 
-from __future__ import annotations
-
 import hashlib
 from functools import cache
 from importlib.resources import files

@@ -7,8 +7,6 @@ not at all. It also makes us independent of where numpy keeps these names: ``num
 files mention, has moved.
 """
 
-from __future__ import annotations
-
 import io
 import pickle
 import re

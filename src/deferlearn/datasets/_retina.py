@@ -1,7 +1,5 @@
 """The paper's real data: features of retina images, a doctor's grades, simulated readers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Two data sets of scikit-learn, with simulated experts whose skill depends on the case."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

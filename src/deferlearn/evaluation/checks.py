@@ -1,7 +1,5 @@
 """Inputs that all evaluations share, checked before anything is fitted."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -22,8 +22,6 @@ estimate of that part is without bias (Bengio and Grandvalet, 2004). `widening` 
 Nadeau and Bengio (2003), a variance of :math:`\sigma^2 / n + \sigma^2 / n_{train}`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -3,8 +3,6 @@
 The words are in `templates/claims.toml`.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Callable, Iterator
 from importlib.resources import files

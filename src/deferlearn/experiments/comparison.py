@@ -1,7 +1,5 @@
 """Tuned teams against equally tuned baselines: error on test parts, with paired intervals."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from time import perf_counter

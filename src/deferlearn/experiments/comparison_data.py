@@ -1,7 +1,5 @@
 """The data for the comparison of tuned teams: with doctors, radiologists, and experts by region."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What an experiment is run with: one validated record, from defaults or from a TOML file."""
 
-from __future__ import annotations
-
 import os
 import tomllib
 from numbers import Integral

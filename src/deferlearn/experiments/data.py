@@ -1,7 +1,5 @@
 """Training and test part of one split or draw, with the human's losses and answers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 from typing import Any

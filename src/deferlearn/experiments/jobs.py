@@ -1,7 +1,5 @@
 """A job: the smallest piece of an experiment, which is run once and whose rows are kept."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

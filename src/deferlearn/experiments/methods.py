@@ -4,8 +4,6 @@ The team's answers follow the paper's batch rule: the test cases at the top of t
 the human, the same share as was deferred in training.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from time import perf_counter
 from typing import Any

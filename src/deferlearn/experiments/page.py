@@ -1,7 +1,5 @@
 """The results page: every claim of the paper with our numbers, and every table, in Markdown."""
 
-from __future__ import annotations
-
 import math
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Pages in Markdown, from the templates in the folder `templates`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined

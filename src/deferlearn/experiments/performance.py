@@ -1,7 +1,5 @@
 """Error and F1 of all methods against the budget: tables and panels of fig3 and fig5."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """From an experiment's name to its rows, tables and figure in a folder."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Runs jobs in parallel, keeps finished ones, and continues where a killed run stopped."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures.process import BrokenProcessPool

@@ -4,12 +4,10 @@ The algorithms run as in `AssistedSVC`, but for all budgets at once, because run
 their states.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -56,7 +54,7 @@ class Selecting:
     seed: int = 0
 
     @classmethod
-    def of(cls, parameters: dict[str, Any]) -> Selecting:
+    def of(cls, parameters: dict[str, Any]) -> Self:
         """The settings in the parameters of a job."""
         return cls(
             parameters["submodularity_ratio"],

@@ -1,7 +1,5 @@
 """Means with 95% t-intervals, and paired differences, with the same splits for both sides."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

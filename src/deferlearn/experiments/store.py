@@ -1,7 +1,5 @@
 """Rows on disk: one small file per finished job, written completely or not at all."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -3,8 +3,6 @@
 With one split there are no intervals: then the numbers themselves are compared, and the verdict says so.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias

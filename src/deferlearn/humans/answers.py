@@ -1,7 +1,5 @@
 """Answers in any form (lists, frames, with gaps, of any two labels) made into plain arrays."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from numbers import Real
 from typing import Any

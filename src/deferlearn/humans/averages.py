@@ -1,7 +1,5 @@
 """From the losses of all answers to one loss per case, also where answers are few or missing."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

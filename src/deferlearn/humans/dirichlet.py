@@ -1,9 +1,7 @@
 """The doctors of the paper's experiments on medical images."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -131,7 +129,7 @@ class DirichletHuman:
     @classmethod
     def messidor(
         cls, source: str = "paper", *, n_readers: int = 4, uniform_weight: float = 0.0
-    ) -> DirichletHuman:
+    ) -> Self:
         """Doctors of the paper's Messidor experiment, grades 0 to 3.
 
         Parameters
@@ -152,7 +150,7 @@ class DirichletHuman:
     @classmethod
     def stare(
         cls, source: str = "paper", *, n_readers: int = 4, uniform_weight: float = 0.0
-    ) -> DirichletHuman:
+    ) -> Self:
         """Doctors of the paper's Stare experiment, grades 0.2, 0.4, 0.6, 0.8 and 1.
 
         Parameters
@@ -173,7 +171,7 @@ class DirichletHuman:
     @classmethod
     def aptos(
         cls, source: str = "paper", *, n_readers: int = 4, uniform_weight: float = 0.0
-    ) -> DirichletHuman:
+    ) -> Self:
         """Doctors of the paper's Aptos experiment, grades 0 to 4.
 
         Parameters
@@ -192,7 +190,7 @@ class DirichletHuman:
         return cls._of(APTOS, source, n_readers=n_readers, uniform_weight=uniform_weight)
 
     @classmethod
-    def _of(cls, doctors: Doctors, source: str, **options: Any) -> DirichletHuman:
+    def _of(cls, doctors: Doctors, source: str, **options: Any) -> Self:
         parameters = doctors.parameters(source)
         return cls(parameters, doctors.scores, grades=doctors.grades, **options)
 

@@ -1,10 +1,8 @@
 """The human as `fit` is given them: labels, scores or losses, checked once and passed along."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,7 +50,7 @@ class Human:
     notes: tuple[str, ...] = ()
     gap_notes: tuple[str, ...] = ()
 
-    def part(self, rows: Index) -> Human:
+    def part(self, rows: Index) -> Self:
         """The human on some of the samples."""
         return replace(
             self,

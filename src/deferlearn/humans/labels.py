@@ -1,7 +1,5 @@
 """True labels: the two classes, and labels to judge by."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Losses from scores and labels, with one reader or several, gaps allowed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Parameters of the doctors in the paper's experiments on retina images."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 Rows = tuple[tuple[float, ...], ...]

@@ -1,11 +1,9 @@
 """Experts whose skill depends on the case: better in some regions than in others."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -63,7 +61,7 @@ class SkilledHuman:
         good: float = 0.05,
         poor: float = 0.4,
         width: float = 0.0,
-    ) -> SkilledHuman:
+    ) -> Self:
         """Make an expert who errs little where ``<direction, x> > offset`` and much elsewhere.
 
         Parameters
@@ -98,7 +96,7 @@ class SkilledHuman:
         good: float = 0.05,
         poor: float = 0.4,
         width: float = 0.0,
-    ) -> SkilledHuman:
+    ) -> Self:
         """Make an expert who errs little within `radius` of `centre` and much elsewhere.
 
         Parameters

@@ -1,7 +1,5 @@
 """Answers in long tables: one row per answer, with the columns case, reader and answer."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

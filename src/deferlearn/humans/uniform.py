@@ -1,7 +1,5 @@
 """The expert of the paper's synthetic experiments."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

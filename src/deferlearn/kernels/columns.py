@@ -1,7 +1,5 @@
 """Columns of a matrix that is too large to keep: those asked for last, within a memory limit."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Whether a matrix is a Gram matrix, and what makes it one that the engine can take."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, eigh
 

@@ -8,8 +8,6 @@ Everything is scaled by a power of two so that the largest ``K_ii`` is near one;
 change under ``K -> K / unit, alpha -> alpha / unit``, and powers of two round nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Inner products of sparse rows, straight into a dense block: scipy makes a sparse one on the way."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

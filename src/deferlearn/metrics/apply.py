@@ -1,7 +1,5 @@
 """Find a metric by its name, find the estimator that defers, and apply the one to the other."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """What the metrics are made of: checked input, counts of right and wrong answers, safe ratios."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

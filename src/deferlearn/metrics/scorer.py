@@ -1,7 +1,5 @@
 """The team's metrics as scorers for scikit-learn's model selection."""
 
-from __future__ import annotations
-
 import inspect
 from dataclasses import KW_ONLY, dataclass
 from typing import Any

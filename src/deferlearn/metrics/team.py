@@ -1,7 +1,5 @@
 """The metrics of a team, as functions of labels, answers and, for the cost, the deferred cases."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -6,8 +6,6 @@ free. Close to the solution a few such steps end in it. A path would change the 
 each time with a pass over its inverse: for thousands of free samples that takes hours.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

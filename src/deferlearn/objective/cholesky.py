@@ -1,7 +1,5 @@
 """Inverses of positive definite matrices, by their Cholesky factors."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -6,8 +6,6 @@ which rises as long as there is any, and a quadratic penalty that helps it settl
 multipliers).
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Bounds on gains that cost next to nothing: the present primal and dual points, without the sample."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from deferlearn._utils.compiling import compiled

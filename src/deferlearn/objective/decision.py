@@ -3,8 +3,6 @@ r"""Whose score ``scale * gain - cost`` is largest, where every sample is in the
 One compiled call: on a few hundred samples, what lies between the parts would cost more than they do.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

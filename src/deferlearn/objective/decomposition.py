@@ -6,8 +6,6 @@ variables whose step gains most moves, or, without an offset, a single one (Plat
 2005). Each block costs its columns of the Gram matrix once, whatever their number of steps.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from deferlearn._utils.compiling import compiled

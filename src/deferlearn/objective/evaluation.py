@@ -1,7 +1,5 @@
 """Exact gains of many candidates: paths from one shared state, each end checked over all samples."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from deferlearn._utils.threads import side_by_side

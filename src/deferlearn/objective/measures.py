@@ -1,7 +1,5 @@
 """What a state is judged by, over all kept samples, in one pass: values, violations, duality gap."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -33,8 +33,6 @@ in two doubles (module `doubledouble`), and ``*_lo`` arrays hold the second halv
 the compiler never sees that code, which halves the first call's latency.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a selection needs from an objective: a set function F with marginal gains and removals."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any, Self

@@ -7,8 +7,6 @@ has the same Hessian; one factorisation and a few steps of ADMM on a matrix with
 candidate give points so good that the bounds decide almost every comparison.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from typing import Any

@@ -6,8 +6,6 @@ grows with n d^2 and not with n^2; one of very many features coordinate by coord
 by block.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

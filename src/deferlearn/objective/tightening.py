@@ -6,8 +6,6 @@ the steps of ADMM on a matrix with one row per candidate. Whatever ADMM has reac
 feasible, so that its dual value is a certified lower bound of F(A \ k).
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

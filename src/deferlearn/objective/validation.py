@@ -1,7 +1,5 @@
 """Input checks of the objective: each error says what was wrong, where, and what to do."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What displays of samples in the plane share: colours and markers, checks, and the grid of points."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a report says about the model: its deferral rate, its certificate, its origin."""
 
-from __future__ import annotations
-
 import platform
 from datetime import UTC, datetime
 from importlib.metadata import version

@@ -1,7 +1,5 @@
 """The cases of a report: the features that the model needs, the truth, the human answers, names."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Charts as inline SVG, coloured by the page's style sheet, with descriptions in words."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Errors of machine, human and team by class and by the values of each column."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from typing import Any

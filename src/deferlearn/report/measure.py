@@ -1,7 +1,5 @@
 """Measures everything that the report says, in types that JSON has, so that other programs can use it."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """From numbers to the pictures of the report, each with a description for readers who cannot see it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from deferlearn.report.charts import Line, Picture, interval_chart, line_chart

@@ -1,7 +1,5 @@
 """Teams of the model's kind, refitted on parts of the cases: held-out decisions, verdict and curves."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple

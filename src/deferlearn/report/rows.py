@@ -1,7 +1,5 @@
 """The table of cases on the page: deferred cases first, plain cells."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Numbers in the words of the page: shares, counts with their noun, intervals."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

@@ -1,7 +1,5 @@
 """Distorted greedy: the paper's Algorithm 1."""
 
-from __future__ import annotations
-
 from itertools import repeat
 
 from numpy.typing import ArrayLike

@@ -1,7 +1,5 @@
 """Partitioned greedy: parts of V nominate candidates side by side, one selection decides among them."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from itertools import repeat

@@ -4,8 +4,6 @@ Gains depend on the set S alone, not on the order in which it was picked, nor on
 another ratio or budget that reach the same set share its bounds and exact gains.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Stochastic distorted greedy: each round looks at a random sample of the candidates."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """The meta-algorithm for an unknown submodularity ratio: try a geometric sequence of guesses."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

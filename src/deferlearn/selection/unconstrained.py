@@ -1,7 +1,5 @@
 """Unconstrained distorted greedy: no budget, one random candidate per round."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

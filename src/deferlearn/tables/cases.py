@@ -1,11 +1,9 @@
 """Cases of a table: features, the truth, and what humans answered."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,7 +54,7 @@ class Cases:
     def __len__(self) -> int:
         return len(self.truth)
 
-    def part(self, rows: NDArray[np.int64]) -> Cases:
+    def part(self, rows: NDArray[np.int64]) -> Self:
         """Some of the cases.
 
         Parameters

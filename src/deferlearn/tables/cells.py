@@ -1,7 +1,5 @@
 """Cells of a table: which are missing, which are numbers, and which a spreadsheet would run."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -15,8 +15,6 @@ The rules apply in this order. Each column that is left out is listed with the r
 A constant column with gaps is kept, because it can matter whether a value is missing.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any, NamedTuple
 

@@ -1,11 +1,9 @@
 """Who decides each case of a table, and who is wrong: machine, human and team."""
 
-from __future__ import annotations
-
 import itertools
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -60,7 +58,7 @@ class Decisions:
     read: Bools
 
     @classmethod
-    def of(cls, cases: Cases, machine: Labels, deferred: Bools) -> Decisions:
+    def of(cls, cases: Cases, machine: Labels, deferred: Bools) -> Self:
         """The decisions on cases from the machine's answers and the mask of the deferred cases."""
         human, read = cases.human_answers(machine)
         return cls(cases.truth, machine, human, deferred, read)

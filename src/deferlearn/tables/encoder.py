@@ -1,12 +1,10 @@
 """From the columns of a table to the features of a machine."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,7 +97,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     max_categories: int = MAX_CATEGORIES
     min_frequency: int = MIN_FREQUENCY
 
-    def fit(self, X: Any, y: Any = None) -> TableEncoder:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Decide what each column is, and learn medians, scales and categories.
 
         Parameters

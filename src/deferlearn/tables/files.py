@@ -1,7 +1,5 @@
 """Read tables from CSV and parquet files, whole or in chunks, with every cell as it is in the file."""
 
-from __future__ import annotations
-
 import codecs
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """DataFrames and dicts of columns as Arrow tables."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

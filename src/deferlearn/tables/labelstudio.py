@@ -1,7 +1,5 @@
 """Write cases for humans as tasks of Label Studio, and read the answers from its export."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The reason of each decision, in words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Decide who takes each new case, chunk by chunk, so that a table may be larger than the memory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """A team fitted on a table, with all that is needed to apply it to other tables."""
 
-from __future__ import annotations
-
 import platform
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Write results to files chunk by chunk, and move the files to their places when all are complete."""
 
-from __future__ import annotations
-
 import os
 import re
 import uuid

@@ -1,7 +1,5 @@
 """Triage by advantage: humans take the cases where they are expected to lose less than the machine."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 

@@ -1,9 +1,7 @@
 """What the machine's and the human's answers are expected to cost, learned from held-out samples."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -47,7 +45,7 @@ class AdvantageModel:
         human_cost: Array,
         seed: int,
         human: Any = None,
-    ) -> AdvantageModel:
+    ) -> Self:
         """Learn from margins of samples that the machine had not seen, and from their costs.
 
         ``human`` is the human's regressor, if it has been fitted on these cases already.

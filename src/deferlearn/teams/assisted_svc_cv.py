@@ -1,10 +1,8 @@
 """`AssistedSVCCV`: the team that does best together on cases not seen."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -175,7 +173,7 @@ class AssistedSVCCV(Team):
         human_scores: ArrayLike | None = None,
         human_labels: ArrayLike | None = None,
         groups: ArrayLike | None = None,
-    ) -> AssistedSVCCV:
+    ) -> Self:
         """Try every candidate on held-out folds, and fit the winner on all samples.
 
         Parameters

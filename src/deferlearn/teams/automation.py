@@ -1,7 +1,5 @@
 """The two ends: the machine answers everything, or humans do."""
 
-from __future__ import annotations
-
 from typing import Any, Self
 
 import numpy as np

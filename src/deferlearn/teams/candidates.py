@@ -1,7 +1,5 @@
 """The teams among which a search chooses, from simple to elaborate."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from sklearn.base import clone

@@ -1,7 +1,5 @@
 """Which candidate to take: the best, or a simpler one that cannot be told from it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,12 +1,10 @@
 """What teams need to be judged on held-out folds: machines and models without each fold, made once."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 from scipy.stats import rankdata
@@ -69,7 +67,7 @@ class FoldContext:
         """The folds as pairs (train, test)."""
         return splits_from(self.folds, len(self.samples))
 
-    def with_machine(self, settings: MachineSettings, machine: int) -> FoldContext:
+    def with_machine(self, settings: MachineSettings, machine: int) -> Self:
         """The same folds with another machine; what does not depend on it is shared."""
         return replace(self, samples=replace(self.samples, settings=settings), machine=machine)
 

@@ -1,7 +1,5 @@
 """Folds of a fit or a search: held-out rows that together hold every row once."""
 
-from __future__ import annotations
-
 from numbers import Integral
 from typing import Any
 

@@ -4,8 +4,6 @@ A *split* is a pair of row positions, those to fit on and those held out. Everyt
 fits on the rows outside a fold and looks at the fold goes through `held_out`.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """The fitted machine ``w.phi(x) + b``: what prediction needs, and nothing else of the training data."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The machines among which `AssistedSVCCV` chooses: kernels times regularisations."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """A selection as a few arrays: a file has an entry for each object, a sweep thousands of rounds."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from typing import Any
 

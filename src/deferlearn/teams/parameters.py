@@ -1,7 +1,5 @@
 """Checks of the estimator's parameters, made in `fit`: each error names the parameter and the value."""
 
-from __future__ import annotations
-
 from numbers import Integral, Real
 from typing import Any
 

@@ -1,8 +1,6 @@
 """Pipelines that end in an assisted estimator, with its methods."""
 
-from __future__ import annotations
-
-from typing import Any
+from typing import Any, Self
 
 from numpy.typing import ArrayLike, NDArray
 from sklearn import get_config
@@ -54,7 +52,7 @@ class AssistedPipeline(Pipeline):
     (3,)
     """
 
-    def fit(self, X: Any, y: Any = None, **params: Any) -> AssistedPipeline:
+    def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
         """Fit the transformers, then the assisted estimator on what they make of X.
 
         Parameters

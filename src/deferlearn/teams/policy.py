@@ -1,10 +1,8 @@
 """pi(d | x): a model that says of a case not seen before how much it belongs with a human."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -83,7 +81,7 @@ class DeferralPolicy(BaseEstimator):
         """Whether the fitted policy is a linear function of the margin: then only its sign was learned."""
         return self.features == "margin" and hasattr(_last_step(self.estimator_), "coef_")
 
-    def fit(self, X: Any, margin: Any, deferred: Any, random_state: Any = None) -> DeferralPolicy:
+    def fit(self, X: Any, margin: Any, deferred: Any, random_state: Any = None) -> Self:
         """Learn which samples were deferred.
 
         Parameters

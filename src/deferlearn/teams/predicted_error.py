@@ -1,7 +1,5 @@
 """Triage by predicted errors of machine and human."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Any

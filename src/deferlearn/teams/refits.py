@@ -1,7 +1,5 @@
 """Refit a team on each split, at each budget, and let it answer the held-out cases with its human."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,9 +1,7 @@
 """The checked samples of a fit: what machine and human are learned from."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 from numpy.typing import NDArray
 
@@ -47,7 +45,7 @@ class Samples:
     def __len__(self) -> int:
         return len(self.y)
 
-    def part(self, rows: Index) -> Samples:
+    def part(self, rows: Index) -> Self:
         """Some of the samples; of a Gram matrix their rows and columns."""
         return replace(
             self,

@@ -1,7 +1,5 @@
 """Try teams with machines on held-out folds, and choose by what the team gets wrong there."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

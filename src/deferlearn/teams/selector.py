@@ -1,10 +1,8 @@
 """Which algorithm selects, with which options, once for all samples and once for each fold."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 from deferlearn._utils.types import Array
 from deferlearn.objective import SVMObjective
@@ -64,7 +62,7 @@ class Selector:
         result: SelectionResult = algorithm(objective, loss, n, self.ratio, **options)
         return result
 
-    def for_part(self, ratio: float, share: float) -> Selector:
+    def for_part(self, ratio: float, share: float) -> Self:
         """The same for a part of the samples: at the ratio found on all, with its share of the floor."""
         floor = round(self.min_kept_per_class * share)
         return replace(self, ratio=ratio, min_kept_per_class=floor, verbose=0)

@@ -1,7 +1,5 @@
 """Store a fitted model in a file that can be opened without running what a stranger put into it."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

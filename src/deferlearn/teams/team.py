@@ -1,7 +1,5 @@
 """What every team of machine and human can be asked, and how it is fitted."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 

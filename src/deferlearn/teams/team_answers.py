@@ -1,7 +1,5 @@
 """The team's answers: the human's where a case is deferred, else the machine's."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

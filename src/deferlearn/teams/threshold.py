@@ -1,7 +1,5 @@
 """From scores to deferrals, one case at a time, at the right rate: the threshold and its ties."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Triage: a machine on all samples, and a ranking of new cases with the threshold that belongs to it."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 

@@ -1,7 +1,5 @@
 """Triage by the machine's uncertainty."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -5,8 +5,6 @@ or wrong ones right. The costs are expectations over that and need no draws: the
 deferred cases of a class is multiplied by the factor too.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

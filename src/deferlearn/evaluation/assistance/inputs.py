@@ -1,7 +1,5 @@
 """The inputs of the report, checked before anything is fitted, because fitting takes long."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Costs of the cases, and how they compare: with the machine, with the human, between budgets."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations

@@ -1,7 +1,5 @@
 """The report for readers: aligned columns for a terminal, HTML tables for a notebook."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from html import escape
 from typing import Any

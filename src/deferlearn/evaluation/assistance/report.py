@@ -1,7 +1,5 @@
 """The report: numbers in tables, a verdict in words."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from html import escape

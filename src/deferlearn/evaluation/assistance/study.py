@@ -1,7 +1,5 @@
 """Does assistance pay here? The measurement behind the report."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

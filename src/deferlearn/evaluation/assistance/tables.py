@@ -1,7 +1,5 @@
 """The tables of the report: rows as dicts, numbers as floats."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What happened to each case when a team was fitted without it: who answered, and how often wrongly."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The numbers in words, no stronger than the intervals allow. The sentences are in `verdict.toml`."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field
