@@ -92,27 +92,27 @@ def measure(model: Path, path: Path, chunk: int, *words: str) -> dict[str, float
     )
     if done.returncode:
         raise RuntimeError(done.stderr)
-    told: dict[str, float] = json.loads(done.stdout)
+    measured: dict[str, float] = json.loads(done.stdout)
     out.unlink()
-    return told
+    return measured
 
 
-def row(name: str, told: dict[str, float]) -> list[str]:
-    speed = told["rows"] / told["seconds"]
+def row(name: str, measured: dict[str, float]) -> list[str]:
+    speed = measured["rows"] / measured["seconds"]
     return [
         name,
-        f"{told['rows']:,}",
-        f"{told['seconds']:.1f}",
-        f"{told['cpu']:.1f}",
+        f"{measured['rows']:,}",
+        f"{measured['seconds']:.1f}",
+        f"{measured['cpu']:.1f}",
         f"{speed:,.0f}",
-        f"{told['peak']:.0f}",
+        f"{measured['peak']:.0f}",
     ]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help=f"{QUICK_ROWS:,} rows")
-    parser.add_argument("--rows", type=int, help=f"number of rows, {ROWS:,} unless told")
+    parser.add_argument("--rows", type=int, help=f"number of rows, {ROWS:,} by default")
     options = parser.parse_args()
     rows = options.rows or (QUICK_ROWS if options.quick else ROWS)
     console = Console()

@@ -196,7 +196,7 @@ def bounds_table(console: Console, effort: Effort) -> None:
         console,
         f"2. Certified bounds, {N_FEATURES} features (means of {effort.bound_seeds} draws)",
         ["", "with dual > 0", "mean U - gain", "mean gain - L",
-         "candidates whose U reaches the best gain, a draw",
+         "candidates whose U reaches the best gain, per draw",
          "ALL bounds, ms", "ONE exact path, ms"],
         rows,
     )  # fmt: skip

@@ -5,7 +5,7 @@ that its peak memory is its own. Where a run is not carried to its end, its time
 rounds that were made, and the table says so. Seconds are of the processor unless they are called
 elapsed: other work on the same machine then does not count.
 
-1. growth with |V|, next to the price of refitting scikit-learn's solvers once for every candidate;
+1. growth with |V|, next to the time of refitting scikit-learn's solvers once for every candidate;
 2. two goals: 25,000 x 100 exactly, n = 5,000; 100,000 x 100 by random samples, n = 2,000;
 3. a tolerance at 100,000 x 100;
 4. sparse rows, 20,000 x 50,000;
@@ -43,7 +43,7 @@ from deferlearn.selection import Iteration, distorted_greedy, stochastic_distort
 ALPHA, N_FEATURES, SHARE = 0.005, 100, 0.2
 SIZES = (1_000, 3_000, 10_000, 25_000, 100_000)
 LIMITS = (256, 512, 2048)
-# Rows of length one: the first alpha leaves nearly everybody inside of the margin, with the last one
+# Rows of length one: the first alpha leaves nearly every sample inside of the margin, with the last one
 # scikit-learn's C is 1/2 for 20,000 samples, and thousands are on it.
 TEXT_ALPHAS = (0.005, 0.0005, 0.00005)
 KERNELS: dict[str, dict[str, Any]] = {
@@ -87,7 +87,7 @@ def data(job: dict[str, Any]) -> tuple[Any, Any]:
 
 
 def select(job: dict[str, Any], X: Any, y: Any, rounds: int) -> dict[str, Any]:
-    """Build and select; stops after so many rounds, or so many seconds of the processor."""
+    """Build and select; stops after a number of rounds, or of seconds of the processor."""
     size = len(y)
     loss = UniformHuman(0.2).losses(y, random_state=0)
     start = process_time()
@@ -192,11 +192,11 @@ def growth_table(console: Console, sizes: tuple[int, ...], rounds: int, most_svc
         m = measure(size=size, n=int(SHARE * size), rounds=rounds)
         r = measure(size=size, refit=True, most_svc=most_svc)
         seconds.append(m["round"])
-        price = [f"{r[name] * size:,.0f}" if name in r else "-" for name in ("SVC", "LinearSVC")]
+        refits = [f"{r[name] * size:,.0f}" if name in r else "-" for name in ("SVC", "LinearSVC")]
         rows.append(
             [
                 f"{size:,}", f"{m['build']:.2f}", f"{1e3 * m['round']:.1f}", f"{m['dismissed']:.2f}",
-                f"{m['exact']:.1f}", f"{m['breakpoints']:.1f}", f"{m['megabytes']:,.0f}", *price,
+                f"{m['exact']:.1f}", f"{m['breakpoints']:.1f}", f"{m['megabytes']:,.0f}", *refits,
             ]
         )  # fmt: skip
     show(
@@ -248,7 +248,7 @@ def tolerance_table(console: Console, rounds: int) -> None:
         goal_row(f"tol = {tol:g}", measure(size=100_000, n=2_000, tol=tol, rounds=rounds), 2_000)
         for tol in (0.0, 0.05, 0.2)
     ]
-    show(console, "3. A tolerance, 100,000 x 100, everybody a candidate", GOALS, rows)
+    show(console, "3. A tolerance, 100,000 x 100, every sample a candidate", GOALS, rows)
 
 
 def sparse_table(console: Console, size: int, until: dict[str, Any]) -> None:

@@ -49,7 +49,7 @@ def timed(work: Callable[..., Any], *arguments: Any) -> tuple[float, Any]:
 
 
 def span(seconds: list[float], unit: float = 1e3, digits: int = 1) -> str:
-    """Minimum and median, in milliseconds unless told."""
+    """Minimum and median, in milliseconds by default."""
     low, middle = min(seconds) * unit, float(np.median(seconds)) * unit
     return f"{low:,.{digits}f} / {middle:,.{digits}f}"
 

@@ -24,7 +24,7 @@ from deferlearn.kernels.sparse import inner_products
 
 # Up to this many samples the whole Gram matrix of a non-linear kernel is kept (128 MB)...
 WHOLE_GRAM_LIMIT = 4096
-# ... if the memory suffices for so many copies, which exist while it is checked and made.
+# ... if the memory suffices for this many copies, which exist while it is checked and made.
 WHOLE_COPIES = 4
 # Rows of a larger one that are checked for symmetry and definiteness.
 CHECKED_ROWS = 512
@@ -246,7 +246,7 @@ Gram = LinearGram | KernelGram
 
 
 def keeps_whole(n: int, memory: int) -> bool:
-    """Whether a Gram matrix of n rows is kept as a whole, within so many bytes."""
+    """Whether a Gram matrix of n rows is kept as a whole, within ``memory`` bytes."""
     return n <= WHOLE_GRAM_LIMIT and WHOLE_COPIES * 8 * n * n <= memory
 
 

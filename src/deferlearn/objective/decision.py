@@ -1,4 +1,4 @@
-r"""Whose score ``scale * gain - cost`` is largest, where every sample is in the working set.
+r"""Which candidate has the largest score ``scale * gain - cost``, where every sample is in the working set.
 
 One compiled call: on a few hundred samples, what lies between the parts would cost more than they do.
 """
@@ -47,7 +47,7 @@ def _alone(candidates, at, count):
 
 @compiled
 def decide(candidates, score, accuracy, most_steps, start, near, snapshot):
-    """Decide whose score is the largest, if that takes few paths."""
+    """Find the candidate with the largest score, if that takes few paths."""
     ks, mu_new = candidates.ks, candidates.mu
     scale, cost = score.scale, score.cost
     a, value, slack = snapshot.point.a, snapshot.numbers.value, snapshot.numbers.slack
@@ -77,7 +77,7 @@ def decide(candidates, score, accuracy, most_steps, start, near, snapshot):
         solved[at] = True
         if scale * lower[at] - cost[at] > best:
             best, best_at, end = scale * lower[at] - cost[at], at, trial
-        # Whose score can still matter?
+        # Which scores can still matter?
         goal = best - CLOSE * max(min(1.0, value), abs(best))
         if best <= 0.0:
             goal = max(goal, 0.0)

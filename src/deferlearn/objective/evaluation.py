@@ -90,7 +90,7 @@ def _at_once(state: State) -> int:
 
 
 def leaves_nothing(state: State, ks: Index) -> Bools:
-    """Whose removal leaves one class (with offset) or no sample: F falls to zero."""
+    """Which removals leave one class (with offset) or no sample, so that F falls to zero."""
     negative, positive = state.class_counts
     if negative + positive == 1:
         return np.ones(len(ks), dtype=bool)

@@ -228,13 +228,13 @@ def _enter(working, Q_lo, point, beta, free, p, j, scratch):
             v_hi, v_lo = multiply(rhs[i], scratch.right.lo[i], z[i], z_lo[i])
             s, lo = add(s, lo, -v_hi, -v_lo)
             size += abs(v_hi)
-    # A full house means the rank of the feature space is reached: j depends, whatever rounding says.
+    # With no room left the rank of the feature space is reached: j depends, whatever rounding says.
     if s > IN_SPAN * size and p < members.size:
         status[j] = FREE
         return DONE, beta, insert(working, free, p, j, z, s)
 
     # j's image lies in the span of the members': moving a_j and, against it, theirs changes neither
-    # w nor G, but for rounding. Go that way until someone meets a bound.
+    # w nor G, but for rounding. Go that way until a sample meets a bound.
     sign = 1.0 if status[j] == LOW else -1.0
     largest = 0.0
     for i in range(p):
@@ -360,8 +360,8 @@ def follow(working, Q_lo, point, beta, free, p, drift, most_steps):
                 continue
             if room < dt or (room == dt and pivot > weight):
                 dt, weight, event, leaves = room, pivot, i, True
-        # Who would cross zero within dt? Few do, so that the branch below is predicted well; testing
-        # signs sample by sample cost more than all the sums.
+        # Which samples would cross zero within dt? Few do, so that the branch below is predicted well;
+        # testing signs sample by sample cost more than all the sums.
         for i in range(e):
             side = 1.0 * (status[i] == LOW) - 1.0 * (status[i] == UP)
             crossed[i] = side * (G[i] + dt * slope[i])

@@ -49,7 +49,7 @@ class Survey(NamedTuple):
     leader: int  # has the largest certain score; -1 if no score can be positive
     best: float  # that score
     bound: float  # the largest possible score
-    ask: int  # whose gain must be solved next; -1 if the search is over
+    ask: int  # the sample to solve next; -1 if the search is over
     winner: int  # -1 if no score is positive
 
 

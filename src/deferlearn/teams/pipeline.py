@@ -16,7 +16,7 @@ from deferlearn.teams.team_answers import Answers
 def _final_has(name: str) -> Any:
     """Whether the last step has a method; its own error says why if it has not."""
 
-    def check(self: AssistedPipeline) -> bool:
+    def check(self: Any) -> bool:
         getattr(self._final_estimator, name)
         return True
 
