@@ -10,7 +10,6 @@ from deferlearn.kernels.gram import kernel_function
 from deferlearn.objective import SVMObjective
 from deferlearn.objective.scaling import mu_from_alpha
 from deferlearn.objective.validation import (
-    check_cache_size,
     check_polynomial,
     check_problem,
     kernel_width,
@@ -55,8 +54,6 @@ def settings_of(estimator: Any, X: Any, signs: Array) -> MachineSettings:
     """The machine's parameters of an estimator, checked."""
     if not isinstance(estimator.fit_intercept, bool | np.bool_):
         raise ValueError(f"fit_intercept={estimator.fit_intercept!r} must be True or False.")
-    if hasattr(estimator, "cache_size"):
-        check_cache_size(estimator.cache_size)
     check_problem(X[:1], signs[:1], estimator.alpha, estimator.kernel, estimator.margin, None)
     check_polynomial(estimator.degree, estimator.coef0)
     return MachineSettings(
@@ -67,7 +64,6 @@ def settings_of(estimator: Any, X: Any, signs: Array) -> MachineSettings:
         coef0=estimator.coef0,
         fit_intercept=bool(estimator.fit_intercept),
         margin=estimator.margin,
-        cache_size=getattr(estimator, "cache_size", CACHE_SIZE),
     )
 
 

@@ -8,6 +8,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 
 from deferlearn._utils.checks import is_number, is_whole, plain
+from deferlearn.objective.validation import check_cache_size
 from deferlearn.selection.greedy import check_floor, check_open_unit, check_ratio, check_tol
 from deferlearn.teams.selector import SELECTIONS
 
@@ -82,6 +83,7 @@ def check_assisted_svc(estimator: Any) -> None:
         raise ValueError(f"human_bound={plain(e.human_bound)!r} must be a positive number or None.")
     check_folds(e.cv, e.n_jobs)
     check_verbose(e.verbose)
+    check_cache_size(e.cache_size)
 
 
 def check_cost(deferral_cost: Any) -> None:
