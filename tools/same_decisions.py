@@ -139,7 +139,9 @@ def differs(a: Any, b: Any) -> bool:
     if a.dtype.kind != "f":
         return not np.array_equal(a, b)
     finite = np.isfinite(a)
-    if not np.array_equal(a[~finite], b[~finite]):
+    if not np.array_equal(finite, np.isfinite(b)):
+        return True
+    if not np.array_equal(a[~finite], b[~finite], equal_nan=True):
         return True
     scale = np.abs(a[finite]).max(initial=1e-300)
     return bool(np.any(np.abs(a[finite] - b[finite]) > TOLERANCE * scale))

@@ -314,12 +314,14 @@ def test_wrong_and_tampered_models(run, model, path, tmp_path):
             new.writestr(
                 name, content.replace(b"ill", b"sad") if name == "schema.json" else content
             )
-    (tmp_path / "cut.skops").write_bytes(model.read_bytes()[:-100])
+    (tmp_path / "changed.skops").write_bytes(model.read_bytes().replace(b"PK", b"KP", 1))
+    (tmp_path / "cut.skops").write_bytes(model.read_bytes()[:-400])
     (tmp_path / "text.skops").write_text("a model")
     deferlearn.save(LogisticRegression(), tmp_path / "other.skops")
     before = content_of(tmp_path)
     for name, says in (
-        ("tampered", "does not match its checksum"),
+        ("tampered", "no model that deferlearn.save has written"),
+        ("changed", "does not match its checksum"),
         ("cut", "damaged"),
         ("text", "no model that deferlearn.save has written"),
         ("other", "a model that `deferlearn fit` did not write"),

@@ -232,7 +232,7 @@ def test_without_answers_it_says_so(run, stored, cases, tmp_path):
 
 def test_the_certificate_is_computed_if_it_takes_seconds(run, stored, cases, tmp_path, monkeypatch):
     computed = []
-    monkeypatch.setattr(AssistedSVC, "certify", computed.append)
+    monkeypatch.setattr(AssistedSVC, "certify", lambda team: computed.append(team))
     words = ("fit", cases, *ROLES, "--alpha", "0.1", "--no-evaluate", "--out", tmp_path / "m.skops")
     note = (
         "No certificate was computed: with more than 79 cases it can take minutes. Pass --certify"

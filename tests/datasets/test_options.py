@@ -70,7 +70,9 @@ def test_tuples(load):
 @pytest.mark.parametrize("word", ["no", 0, None])
 def test_flags_are_yes_or_no(load, word):
     flags = [
-        name for name, p in inspect.signature(load).parameters.items() if p.annotation == "bool"
+        name
+        for name, p in inspect.signature(load).parameters.items()
+        if p.annotation in (bool, "bool")
     ]
     assert flags[-3:] == ["return_X_y", "return_X_y_human", "as_frame"]
     assert (load is datasets.load_lidc) == ("drop_undecided" in flags)

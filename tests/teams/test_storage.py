@@ -24,7 +24,7 @@ from deferlearn import AssistedSVC
 from deferlearn._utils import atomic
 from deferlearn.datasets import make_linear
 from deferlearn.teams import AssistedPipeline, DeferralPolicy, make_assisted_pipeline, storage
-from deferlearn.teams.storage import TRUSTED, VERSIONS, with_versions
+from deferlearn.teams.storage import TRUSTED, with_versions
 
 X, Y = make_linear(24, random_state=0)  # small: a stored model needs its certificate
 NEW, _ = make_linear(200, random_state=1)
@@ -138,9 +138,9 @@ def rewritten(content, change):
     return out.getvalue()
 
 
-def rewritten_by(content):
-    """The file as the present version would write it."""
-    return with_versions(rewritten(content, lambda name, data: None if name == VERSIONS else data))
+def commented(content):
+    """The file as `save` would write it: with the checksum of its members as they are now."""
+    return with_versions(rewritten(content, lambda name, data: data))
 
 
 def with_description(content, change):
@@ -149,7 +149,7 @@ def with_description(content, change):
     def change_schema(name, data):
         return json.dumps(change(json.loads(data))).encode() if name == "schema.json" else data
 
-    return rewritten(content, change_schema)
+    return commented(rewritten(content, change_schema))
 
 
 @pytest.fixture(scope="module")
@@ -200,33 +200,31 @@ def test_broken_files_are_refused(stored, tmp_path):
         deferlearn.load(stored)
 
 
-def damaged(content, victim):
-    """The file with one bit of a member's stored bytes flipped, as a failing disk would leave it."""
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        info = archive.getinfo(victim)
-    # A local header is 30 bytes, then the name and the extra field, whose lengths it holds.
-    lengths = content[info.header_offset + 26 : info.header_offset + 30]
-    start = (
-        info.header_offset + 30 + sum(int.from_bytes(lengths[k : k + 2], "little") for k in (0, 2))
-    )
-    at = start + info.compress_size // 2
-    return content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
+def test_a_rewritten_archive_is_refused(stored):
+    """Also if its members are the same: who rewrites it can write a new checksum, by `save`."""
+    stored.write_bytes(rewritten(stored.read_bytes(), lambda name, data: data))
+    with pytest.raises(ValueError, match=r"team\.skops is no model that deferlearn\.save"):
+        deferlearn.load(stored)
 
 
-def test_a_damaged_or_missing_member_is_noticed(stored):
+def test_a_change_anywhere_is_noticed(stored):
     before = stored.read_bytes()
-    members = zipfile.ZipFile(stored).namelist()
-    arrays = [name for name in members if name.endswith(".npy")]
-    assert len(arrays) > 3
-    for victim in [*arrays, "schema.json", VERSIONS]:
-        stored.write_bytes(damaged(before, victim))
-        with pytest.raises(ValueError, match=r"team\.skops is damaged"):
+    with zipfile.ZipFile(stored) as archive:
+        assert json.loads(archive.comment[64:]).keys() == {"deferlearn", "scikit-learn"}
+        places = [info.header_offset for info in archive.infolist()]
+    assert len(places) > 3
+    for place in [*places, *range(len(before) - 220, len(before))]:
+        changed = bytearray(before)
+        changed[place] ^= 1
+        stored.write_bytes(changed)
+        with pytest.raises(ValueError, match=r"team\.skops"):
             deferlearn.load(stored)
-        stored.write_bytes(
-            rewritten(before, lambda name, data, v=victim: None if name == v else data)
-        )
-        with pytest.raises(ValueError, match=r"team\.skops.*(cannot be read|is no model)"):
-            deferlearn.load(stored)
+    extra = io.BytesIO(before)
+    with zipfile.ZipFile(extra, "a") as archive:
+        archive.writestr("more.npy", b"more")
+    stored.write_bytes(extra.getvalue())
+    with pytest.raises(ValueError, match="does not match its checksum"):
+        deferlearn.load(stored)
 
 
 @settings(
@@ -245,7 +243,7 @@ def test_a_flipped_bit_changes_no_model(stored, data):
         again = deferlearn.load(stored)
     except ValueError as error:
         assert "team.skops" in str(error)  # noqa: PT017
-    else:  # a date in the archive's directory, say
+    else:
         np.testing.assert_array_equal(again.decision_function(NEW), clf.decision_function(NEW))
     finally:
         stored.write_bytes(before)
@@ -254,7 +252,7 @@ def test_a_flipped_bit_changes_no_model(stored, data):
 def test_a_file_that_skops_wrote_is_refused(tmp_path):
     path = tmp_path / "plain.skops"
     skops.io.dump(LogisticRegression(), path)
-    with pytest.raises(ValueError, match=r"plain\.skops is no model.*skops\.io\.load"):
+    with pytest.raises(ValueError, match=r"plain\.skops.*no checksum.*skops\.io\.load"):
         deferlearn.load(path)
 
 
@@ -268,7 +266,7 @@ def test_other_versions_bring_a_warning(stored, monkeypatch, package, part, warn
     assert list(here) == ["deferlearn", "scikit-learn"]
     with monkeypatch.context() as patch:
         patch.setattr(storage, "versions", lambda: other)
-        stored.write_bytes(rewritten_by(stored.read_bytes()))
+        stored.write_bytes(commented(stored.read_bytes()))
     if warns:
         with pytest.warns(
             UserWarning, match=f"saved with .*{package} {other[package]}.* read with"

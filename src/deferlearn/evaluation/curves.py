@@ -1,7 +1,5 @@
 """Metrics of the team against the budget, over many splits: arrays only, no figures."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -62,7 +60,7 @@ class AutomationCurve:
         """Upper end of the t-interval for the mean; NaN with a single split."""
         return {name: t_interval(v, self.confidence)[2] for name, v in self.values.items()}
 
-    def difference(self, other: AutomationCurve) -> AutomationCurve:
+    def difference(self, other: "AutomationCurve") -> "AutomationCurve":
         """Paired difference from another team that was measured on the same splits.
 
         Parameters

@@ -117,9 +117,11 @@ def read_human(
         warnings.simplefilter("always")
         reader = {"human_loss": _from_loss, "human_scores": _from_scores}.get(name, _from_labels)
         human = reader(table, y.astype(np.int64), classes)
-    return replace(
-        human, given={name: table}, gap_notes=tuple(str(caught.message) for caught in gaps)
-    )
+    for caught in gaps:
+        if caught.category is not UserWarning:  # of another package, and none of our notes
+            warnings.warn_explicit(caught.message, caught.category, caught.filename, caught.lineno)
+    notes = tuple(str(caught.message) for caught in gaps if caught.category is UserWarning)
+    return replace(human, given={name: table}, gap_notes=notes)
 
 
 def _from_loss(table: NDArray[Any], y: NDArray[np.int64], classes: NDArray[Any]) -> Human:

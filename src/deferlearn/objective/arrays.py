@@ -3,8 +3,6 @@
 Arrays have one entry per sample, of all samples or of a working set; `doubledouble` explains pairs.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -53,7 +51,7 @@ class Point(NamedTuple):
     G: Array
     status: Statuses
 
-    def at(self, index: Index) -> Point:
+    def at(self, index: Index) -> "Point":
         """A copy of some of its samples."""
         return Point(self.a[index], self.a_lo[index], self.G[index], self.status[index])
 

@@ -5,8 +5,6 @@ to the next. It is kept with its image under Q: in a new state its dual value co
 one more for each sample that it would push out of its box. Most candidates are dismissed by that.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.linalg
 
@@ -56,7 +54,7 @@ class Response:
         outside = np.count_nonzero(self.near.position[state.members] < 0) - self._left_out
         return bool(outside <= STALE * len(state.members))
 
-    def take_over(self, old: Response, state: State) -> None:
+    def take_over(self, old: "Response", state: State) -> None:
         """Begin with the responses of another near set, as far as it was the same."""
         theirs, mine = old.near.responses, self.near.responses
         known = np.flatnonzero(state.kept & (old.slot >= 0))

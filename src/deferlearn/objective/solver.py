@@ -6,8 +6,6 @@ solve from nothing, repair a small error, and take in samples from outside the w
 check at the end, on the gradient computed afresh over all samples, is a proof of optimality.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -69,7 +67,7 @@ class Counters:
     n_resolved: int = 0
     n_precise: int = 0
 
-    def add(self, other: Counters) -> None:
+    def add(self, other: "Counters") -> None:
         """Count what another thread has solved."""
         for name, count in vars(other).items():
             setattr(self, name, getattr(self, name) + count)

@@ -6,8 +6,6 @@ writes its runs one after the other. Lines are only ever added, each in one writ
 killed leaves at worst a torn last line, which is dropped.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math
@@ -57,7 +55,7 @@ class Record:
     asked: dict[str, Any] = field(default_factory=dict)
     rounds: list[list[Any]] = field(default_factory=list)
     value: float | None = None
-    checkpoint: Checkpoint | None = None
+    checkpoint: "Checkpoint | None" = None
 
     def add(self, iteration: Iteration) -> None:
         """Keep one more round."""

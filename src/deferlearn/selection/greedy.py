@@ -1,7 +1,5 @@
 """The loop that all algorithms share; they differ in which samples are candidates in each round."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -97,7 +95,7 @@ class _Run:
         n: int,
         ratio: float,
         tol: float,
-        floor: ClassFloor,
+        floor: "ClassFloor",
         **named: Any,
     ) -> None:
         self.states, self.loss, self.n, self.ratio = states, loss, n, ratio

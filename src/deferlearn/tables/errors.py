@@ -1,7 +1,5 @@
 """Errors about tables and files; each message is one line that says what to correct."""
 
-from __future__ import annotations
-
 
 class TableError(ValueError):
     """A table, a file or a setting cannot be used; the message says why and what to do.
@@ -43,6 +41,6 @@ class CellError(TableError):
         )
         self.column, self.row, self.value, self.problem = column, row, value, problem
 
-    def moved(self, rows: int) -> CellError:
+    def moved(self, rows: int) -> "CellError":
         """The same error in a larger table, in which this part begins after so many rows."""
         return CellError(self.column, self.row + rows, self.value, self.problem)

@@ -9,7 +9,7 @@ from deferlearn._utils.checks import check_flag
 from deferlearn._utils.types import Array, Bools, Index
 from deferlearn.humans.human import Human
 from deferlearn.teams.advantage_model import AdvantageModel, resolve_error
-from deferlearn.teams.context import FoldContext, HeldOutScores, identity
+from deferlearn.teams.context import FoldContext, HeldOutScores
 from deferlearn.teams.held_out import held_out
 from deferlearn.teams.parameters import check_cost
 from deferlearn.teams.samples import Samples
@@ -152,7 +152,7 @@ class AdvantageTriage(Triage):
                 n_jobs=context.n_jobs,
             )
 
-        return context.once(("advantage", context.machine, identity(self, "budget")), make)
+        return context.once(("advantage", context.machine, context.name_of(self, "budget")), make)
 
     def _human_models(self, context: FoldContext) -> list[Any]:
         """Regressors of the human's cost without each fold, which are the same beside every machine."""
@@ -161,12 +161,12 @@ class AdvantageTriage(Triage):
             return [None] * len(context.folds)
         cost = context.samples.human_cost(self.deferral_cost)
         return context.once(
-            ("human cost", self.deferral_cost, identity(model.human_error)),
+            ("human cost", self.deferral_cost, context.name_of(model.human_error)),
             lambda: held_out(
                 _fit_human,
                 context.splits,
                 model,
-                context.samples.X,
+                context.samples,
                 cost,
                 context.seed,
                 n_jobs=context.n_jobs,
@@ -229,9 +229,9 @@ class AdvantageTriage(Triage):
 
 
 def _fit_human(
-    train: Index, test: Index, model: AdvantageModel, X: Any, cost: Array, seed: int
+    train: Index, test: Index, model: AdvantageModel, samples: Samples, cost: Array, seed: int
 ) -> Any:
-    return model.fit_human(X[train], cost[train], seed)
+    return model.fit_human(samples.seen_by(train, train), cost[train], seed)
 
 
 def _fit_without(
@@ -247,4 +247,5 @@ def _fit_without(
     """The model without a fold, learned from held-out margins."""
     wrong = samples.machine_cost(margin)[train]
     part = AdvantageModel(model.machine_error, model.human_error)
-    return part.fit(samples.X[train], margin[train], wrong, cost[train], seed, human)
+    X = samples.seen_by(train, train)
+    return part.fit(X, margin[train], wrong, cost[train], seed, human)

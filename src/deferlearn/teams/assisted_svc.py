@@ -1,7 +1,5 @@
 """`AssistedSVC`: an SVM and the choice of the cases that humans take, learned together."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, NamedTuple, Self
@@ -17,7 +15,7 @@ from deferlearn.humans.human import Human
 from deferlearn.humans.losses import check_bound
 from deferlearn.objective import SVMObjective
 from deferlearn.selection import SelectionResult
-from deferlearn.teams.context import FoldContext, HeldOutScores, identity, places
+from deferlearn.teams.context import FoldContext, HeldOutScores, places
 from deferlearn.teams.folds import random_folds
 from deferlearn.teams.held_out import held_out
 from deferlearn.teams.packing import pack, unpack
@@ -27,6 +25,18 @@ from deferlearn.teams.samples import Samples
 from deferlearn.teams.selector import Selector
 from deferlearn.teams.team import SVMTeam
 from deferlearn.teams.threshold import Threshold, ranks_among, threshold_at, threshold_from_folds
+
+
+class _FoldFit(NamedTuple):
+    """Without a fold: decision values of the fold and of the others, and which of these were deferred."""
+
+    margin: Array
+    own_margin: Array
+    deferred: Bools
+
+    @property
+    def rate(self) -> float:
+        return float(self.deferred.mean())
 
 
 @dataclass(eq=False, repr=False)
@@ -219,11 +229,7 @@ class AssistedSVC(SVMTeam):
     def fit_samples(self, samples: Samples, folds: list[Index] | None = None) -> Self:
         """Fit on samples that have been checked already; see `Team.fit_samples`."""
         self._note(samples)
-        self._check_floor(samples)
-        if self.human_bound is not None and "human_scores" in samples.human.given:
-            scores = samples.human.scores
-            check_bound(scores[~np.isnan(scores)], self.human_bound)
-        samples = self._with_own_settings(samples)
+        samples = self._check_samples(samples)
         policy = resolve_policy(self.policy, sparse=hasattr(samples.X, "tocsr"))
         budget = count_of(self.budget, len(samples))
         seed = draw_seed(self.random_state)
@@ -238,8 +244,12 @@ class AssistedSVC(SVMTeam):
         self._fit_policy(policy, samples, selector, seed, folds)
         return self
 
-    def _with_own_settings(self, samples: Samples) -> Samples:
-        """The samples of a search, whose settings say nothing of the margin and of the cache."""
+    def _check_samples(self, samples: Samples) -> Samples:
+        """Check the samples by this team's own parameters, and set the margin and the cache."""
+        self._check_floor(samples)
+        scores = samples.human.scores
+        if self.human_bound is not None and "human_scores" in samples.human.given:
+            check_bound(scores[~np.isnan(scores)], self.human_bound)
         settings = replace(samples.settings, margin=self.margin, cache_size=self.cache_size)
         return replace(samples, settings=settings)
 
@@ -301,7 +311,7 @@ class AssistedSVC(SVMTeam):
         """
         rate = len(self.deferred_indices_) / len(samples)
         own = self._machine.decision_function(samples.X)
-        if rate in (0.0, 1.0) or self.cv is None:
+        if rate in (0.0, 1.0) or (self.cv is None and folds is None):
             policy.fit(samples.X, own, self.deferred_, seed)
             threshold = threshold_at(policy.deferral_score(samples.X, own), rate, seed)
         else:
@@ -345,7 +355,7 @@ class AssistedSVC(SVMTeam):
             _ranks_of_fold,
             context.splits,
             policy,
-            X,
+            context.samples,
             margin,
             seed,
             len(parts),
@@ -375,15 +385,17 @@ class AssistedSVC(SVMTeam):
         sees more than the margin learns from held-out ones. Teams that differ only in their policy
         share selections.
         """
-        context = replace(context, samples=self._with_own_settings(context.samples))
+        context = replace(context, samples=self._check_samples(context.samples))
         samples, seed = context.samples, draw_seed(context.seed)
         selector = self._selector(seed)
-        key = (context.machine, identity(self, "policy"))
+        key = (context.machine, context.name_of(self, "policy"))
 
         def sweep() -> float:
-            loss = samples.hinge_cost(self.deferral_cost)
-            found = selector.run(samples.objective(), loss, count_of(self.budget, len(samples)))
-            return found.submodularity_ratio
+            loss, budget = (
+                samples.hinge_cost(self.deferral_cost),
+                count_of(self.budget, len(samples)),
+            )
+            return selector.run(samples.objective(context.n_jobs), loss, budget).submodularity_ratio
 
         ratio = self.submodularity_ratio
         if ratio == "sweep":
@@ -397,8 +409,8 @@ class AssistedSVC(SVMTeam):
         for (rest, fold), part in zip(context.splits, parts, strict=True):
             policy = resolve_policy(self.policy, sparse=hasattr(samples.X, "tocsr"))
             seen = part.own_margin if policy.features == "margin" else margin[rest]
-            policy.fit(samples.X[rest], seen, part.deferred, context.seed)
-            ranked = policy.deferral_score(samples.X[fold], part.margin)
+            policy.fit(samples.seen_by(rest, rest), seen, part.deferred, context.seed)
+            ranked = policy.deferral_score(samples.seen_by(fold, rest), part.margin)
             scores.append(places(ranked, part.rate))
         rate = context.mean_rate([part.rate for part in parts])
         return HeldOutScores(margin, context.join(scores), rate)
@@ -484,18 +496,6 @@ class AssistedSVC(SVMTeam):
         super().__setstate__(state)
 
 
-class _FoldFit(NamedTuple):
-    """Without a fold: decision values of the fold and of the others, and which of these were deferred."""
-
-    margin: Array
-    own_margin: Array
-    deferred: Bools
-
-    @property
-    def rate(self) -> float:
-        return float(self.deferred.mean())
-
-
 def _select_without(
     train: Index, test: Index, samples: Samples, loss: Array, selector: Selector, budget: int
 ) -> _FoldFit:
@@ -513,7 +513,7 @@ def _ranks_of_fold(
     train: Index,
     test: Index,
     policy: DeferralPolicy,
-    X: Any,
+    samples: Samples,
     margin: Array,
     seed: int,
     n_folds: int,
@@ -526,6 +526,8 @@ def _ranks_of_fold(
     """
     place, part = own
     if not policy.ranks_by_margin:
-        policy = clone(policy).fit(X[train], margin[train], part.deferred, seed)
-    new = policy.deferral_score(X[test], margin[test])
-    return ranks_among(new, policy.deferral_score(X[train], part.own_margin), place, n_folds)
+        own_features = samples.seen_by(train, train)
+        policy = clone(policy).fit(own_features, margin[train], part.deferred, seed)
+    new = policy.deferral_score(samples.seen_by(test, train), margin[test])
+    seen = policy.deferral_score(samples.seen_by(train, train), part.own_margin)
+    return ranks_among(new, seen, place, n_folds)

@@ -192,6 +192,9 @@ class AssistedSVCCV(Team):
         self
             The fitted estimator.
         """
+        self.__dict__.pop(
+            "best_estimator_", None
+        )  # a fit that fails leaves no half of an older one
         search = self.open_search(
             X,
             y,
@@ -241,8 +244,8 @@ class AssistedSVCCV(Team):
                 "deferral_cost": self.deferral_cost,
                 "random_state": seed,
                 "n_jobs": self.n_jobs,
-                "cv": self.cv,
             },
+            cv=self.cv,
             groups=groups,
             scoring=self.scoring,
             n_refined=self.n_refined,
@@ -322,7 +325,7 @@ class AssistedSVCCV(Team):
 
     @property
     def deferral_rate_(self) -> float:
-        """The rate that `defer` keeps to."""
+        """The expected share of new cases that `defer` defers."""
         check_is_fitted(self)
         return float(self.best_estimator_.deferral_rate_)
 

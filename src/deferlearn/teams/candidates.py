@@ -46,6 +46,8 @@ def resolve_team(policy: Any) -> Any:
         if policy not in TEAMS:
             raise ValueError(f"policies has {policy!r}, which is not known; use {list(TEAMS)}.")
         return clone(TEAMS[policy])
+    if hasattr(policy, "open_search"):
+        raise ValueError(f"policies has {policy!r}, which is a search itself; give teams.")
     if hasattr(policy, "predict_assisted") and not isinstance(policy, type):
         if getattr(policy, "shares_machines", False) and policy.margin != "soft":
             raise ValueError(

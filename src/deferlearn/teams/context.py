@@ -78,6 +78,17 @@ class FoldContext:
         made: Made = self._made[key]
         return made
 
+    def name_of(self, team: Any, *without: str) -> tuple[type, str]:
+        """The same for estimators that differ at most in the parameters named (and those within them)."""
+        params = {
+            name: value
+            for name, value in team.get_params().items()
+            if name.partition("__")[0] not in without
+        }
+        # Kept, so that no other parameter gets the address by which one may be shown.
+        self._made.setdefault("named", []).append(params)
+        return type(team), str(params)
+
     def margins(self) -> tuple[Array, list[Array]]:
         """Decision values of machines without a fold: of every sample, and of each machine's own."""
 
@@ -105,12 +116,6 @@ def _margins(train: Index, test: Index, samples: Samples) -> tuple[Array, Array]
     return decide(samples.seen_by(test, train)), decide(part.X)
 
 
-def identity(team: Any, *without: str) -> tuple[type, str]:
-    """The same for estimators that differ at most in the parameters named."""
-    params = {name: value for name, value in team.get_params().items() if name not in without}
-    return type(team), str(params)
-
-
 def places(score: Array, rate: float) -> Array:
     """Scores of one fold as places in it: policies of folds differ in scale."""
     if rate in (0.0, 1.0):
@@ -125,7 +130,7 @@ def scores_by_fitting(team: Any, context: FoldContext) -> HeldOutScores:
     def make() -> list[tuple[Array, Array, float]]:
         return held_out(_fit_and_ask, context.splits, team, context.samples, n_jobs=context.n_jobs)
 
-    parts = context.once(("fitted", context.machine, identity(team)), make)
+    parts = context.once(("fitted", context.machine, context.name_of(team)), make)
     return HeldOutScores(
         context.join([decision for decision, _, _ in parts]),
         context.join([places(score, rate) for _, score, rate in parts]),

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from deferlearn._utils.types import Array, Bools, Index
 from deferlearn.humans.human import Human
 from deferlearn.humans.losses import majority_labels
-from deferlearn.teams.context import FoldContext, identity, places
+from deferlearn.teams.context import FoldContext, places
 from deferlearn.teams.held_out import held_out
 from deferlearn.teams.policy import seed_all
 from deferlearn.teams.samples import Samples
@@ -59,9 +59,8 @@ class PredictedErrorTriage(Triage):
         The cost of the machine's error on each class.
     error_model : classifier or None, default=None
         The model that predicts errors from x; it needs `predict_proba`, and is cloned for each of the two.
-        None is the
-        paper's perceptron on standardised features: 100 hidden ReLU units, an L2 penalty, stochastic
-        gradient descent.
+        None is the paper's perceptron on standardised features: 100 hidden ReLU units, an L2 penalty,
+        stochastic gradient descent.
     cv : int, splitter or None, default=5
         Folds behind the threshold of `defer`: for each fold, the machine and both classifiers are fitted
         on the others. None uses the scores of the training samples.
@@ -175,7 +174,7 @@ class PredictedErrorTriage(Triage):
         humans = context.once(
             (
                 "human errors",
-                identity(self, "budget", "alpha", "kernel", "degree", "gamma", "coef0"),
+                context.name_of(self, "budget", "alpha", "kernel", "degree", "gamma", "coef0"),
             ),
             lambda: held_out(self._human_model, splits, samples, seed, n_jobs=jobs),
         )
@@ -195,14 +194,14 @@ class PredictedErrorTriage(Triage):
         answers = samples.human.scores[train]
         read = ~np.isnan(answers).all(axis=1)
         errs = differs_from_human(own[read], answers[read])
-        return self._model(samples.X[train][read], errs, seed)
+        return self._model(samples.seen_by(train, train)[read], errs, seed)
 
     def _human_model(self, train: Index, test: Index, samples: Samples, seed: int) -> Any:
         """The model of the human's errors, which knows nothing of the machine."""
         answers, y = samples.human.scores[train], samples.y[train]
         read = ~np.isnan(answers).all(axis=1)
         errs = disagrees_with_self(answers[read], y[read])
-        return self._model(samples.X[train][read], errs, seed)
+        return self._model(samples.seen_by(train, train)[read], errs, seed)
 
     def _model(self, X: Any, errs: Bools, seed: int) -> Any:
         """A classifier fitted on who errs."""

@@ -92,6 +92,8 @@ class Search:
         Ways to share the work, from simple to elaborate; see `resolve_team`.
     common : dict
         Parameters that all teams get where they have them.
+    cv : int, splitter or iterable
+        The folds as the user gave them, which the winner keeps.
     groups : ndarray of shape (n_samples,) or None
         Samples that belong together.
     scoring : str, callable or None
@@ -108,6 +110,7 @@ class Search:
     machines: list[MachineSettings]
     policies: Sequence[Any]
     common: dict[str, Any]
+    cv: Any = 5
     groups: NDArray[Any] | None = None
     scoring: Any = None
     n_refined: int = 2
@@ -117,7 +120,8 @@ class Search:
     def run(self, budget: float) -> Outcome:
         """Try the quick teams with every machine, the others with the best of these, and choose."""
         teams = [resolve_team(policy) for policy in self.policies]
-        quick = [place for place, team in enumerate(teams) if _says(team, "is_quick", False)]
+        # A team of other authors need not declare what ours do.
+        quick = [place for place, team in enumerate(teams) if getattr(team, "is_quick", False)]
         tried: dict[tuple[int, int], Trial] = {}
         failures: list[NumericalError] = []
 
@@ -129,7 +133,7 @@ class Search:
                 trial = self._try(team, machine, budget)
             except NumericalError as error:
                 failures.append(error)
-                warnings.warn(f"Left out: {what}. {error}", FitFailedWarning, stacklevel=5)
+                warnings.warn(f"Left out: {what}. {error}", FitFailedWarning, stacklevel=4)
                 return None
             if policy != PILOT:
                 self.report(f"{what}: {trial.by_part.mean():.4f}")
@@ -160,13 +164,14 @@ class Search:
         samples = replace(self.context.samples, settings=outcome.settings)
         winner = equip(outcome.team, outcome.settings, {**self.common, "budget": budget})
         if hasattr(winner, "fit_samples"):
-            return winner.fit_samples(samples, self.context.folds)
-        splits = splits_from(self.context.folds, len(samples))
-        winner = equip(winner, outcome.settings, {"cv": splits})
-        winner.fit(samples.X, samples.labels, **samples.human.given)
+            winner.fit_samples(samples, self.context.folds)
+        else:
+            splits = splits_from(self.context.folds, len(samples))
+            winner = equip(winner, outcome.settings, {"cv": splits})
+            winner.fit(samples.X, samples.labels, **samples.human.given)
         # The folds' rows mean nothing to a clone on other samples.
         own = winner.get_params(deep=False)
-        return winner.set_params(**{"cv": self.common["cv"]} if "cv" in own else {})
+        return winner.set_params(**{"cv": self.cv} if "cv" in own else {})
 
     def _try(self, team: Any, machine: int, budget: float) -> Trial:
         settings = self.machines[machine]
@@ -234,17 +239,12 @@ class Search:
             np.array([place for place, _ in keys]),
             lambda a, b: parts[a] - parts[b],
             float(self.n_standard_errors),
-            np.array([not _says(teams[place], "is_assisted", True) for place, _ in keys]),
+            np.array([not getattr(teams[place], "is_assisted", True) for place, _ in keys]),
         )
         place, machine = keys[index]
         settings = self.machines[machine]
         team = equip(teams[place], settings, {**self.common, "budget": budget})
         return Outcome(team, settings, params[index], index, float(mean[index]), cv_results)
-
-
-def _says(team: Any, name: str, otherwise: bool) -> bool:
-    """What a team of this package declares about itself; a team of others need not."""
-    return bool(getattr(team, name, otherwise))
 
 
 def _objects(values: list[Any]) -> NDArray[Any]:

@@ -1,5 +1,6 @@
 """Store a fitted model in a file that can be opened without running what a stranger put into it."""
 
+import hashlib
 import io
 import json
 import os
@@ -15,8 +16,8 @@ from sklearn.base import BaseEstimator
 from deferlearn import __version__
 from deferlearn._utils.atomic import write_atomically
 
-# A member of the archive beside those of skops.
-VERSIONS = "versions.json"
+# Of sha256, in hexadecimal digits.
+CHECKSUM_SIZE = 64
 
 # Beyond the types that skops itself takes for safe (scikit-learn's public estimators, numpy's arrays,
 # plain values): our own, what scikit-learn keeps inside fitted trees, forests and networks, and the
@@ -71,9 +72,9 @@ def save(
 ) -> None:
     """Write a model to a file, completely or not at all.
 
-    The file is a zip archive of arrays and a description (skops), not a pickle, with the versions of
-    deferlearn and scikit-learn. A model that holds a type which `load` would refuse is refused here
-    already, by name.
+    The file is a zip archive of arrays and a description (skops), not a pickle; its comment holds a
+    checksum, and the versions of deferlearn and scikit-learn. A model that holds a type which `load`
+    would refuse is refused here already, by name.
 
     Parameters
     ----------
@@ -119,9 +120,9 @@ def load(path: str | os.PathLike[str], trusted: Iterable[str] = ()) -> Any:
     """Read a model that `save` has written.
 
     A file can only make objects of a fixed list of types; one that asks for others is refused before
-    anything is made. So is one whose content does not match the archive's checksums, and one that `save`
-    has not written: what others have written with skops is read by ``skops.io.load``. Checksums find
-    accidents, not attackers: whoever changes a file on purpose can write new ones.
+    anything is made. So is one that does not match its checksum, and one that `save` has not written:
+    what others have written with skops is read by ``skops.io.load``. A checksum finds accidents, not
+    attackers: whoever changes a file on purpose can write a new one.
 
     Parameters
     ----------
@@ -160,8 +161,10 @@ def load(path: str | os.PathLike[str], trusted: Iterable[str] = ()) -> Any:
     _warn_of_versions(written_by, name)
     try:
         model = skops.io.loads(content, trusted=allowed)
-        if isinstance(model, BaseEstimator):
-            model.get_params(deep=True)  # fails for an object that came without its contents
+        parts = [model, *model.get_params().values()] if isinstance(model, BaseEstimator) else []
+        for part in (part for part in parts if isinstance(part, BaseEstimator)):
+            if not part.get_params(deep=False).keys() <= vars(part).keys():
+                raise ValueError(f"{_name_of(part)!r} came without its parameters")
     except Exception as error:
         raise ValueError(fault + repr(error)) from error
     if not isinstance(model, BaseEstimator):
@@ -175,35 +178,38 @@ def versions() -> dict[str, str]:
 
 
 def with_versions(content: bytes) -> bytes:
-    """The archive with the versions as one more member."""
-    buffer = io.BytesIO(content)
-    with zipfile.ZipFile(buffer, "a", compression=zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(VERSIONS, json.dumps(versions()))
-    return buffer.getvalue()
+    """The archive with a comment: a checksum, and the versions."""
+    written = json.dumps(versions()).encode()
+    comment = _checksum(content, written) + written
+    # An archive ends with the length of its comment, in two bytes, and the comment.
+    return content[:-2] + len(comment).to_bytes(2, "little") + comment
+
+
+def _checksum(content: bytes, written: bytes) -> bytes:
+    return hashlib.sha256(content + written).hexdigest().encode()
 
 
 def _versions_in(content: bytes, path: str) -> dict[str, str]:
-    """The versions that wrote the archive, if all of its members match their checksums."""
+    """The versions that wrote the archive, if it matches its checksum."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            damaged = archive.testzip()
-            ours = VERSIONS in archive.namelist()
-            written = json.loads(archive.read(VERSIONS)).items() if ours and not damaged else ()
-    except Exception as error:  # damage can make zipfile and zlib fail in many ways
+            comment = archive.comment
+    except Exception as error:  # damage can make zipfile fail in many ways
         raise ValueError(
             f"{path} is damaged, or no model that deferlearn.save has written: {error!r}"
         ) from error
-    if damaged:
+    checksum, written = comment[:CHECKSUM_SIZE], comment[CHECKSUM_SIZE:]
+    if not written:
         raise ValueError(
-            f"{path} is damaged: {damaged} in it does not match its checksum. Use another copy, or fit "
-            "and save the model again."
+            f"{path} is no model that deferlearn.save has written: it has no checksum. What skops itself "
+            "has written is read by skops.io.load."
         )
-    if not ours:
+    if checksum != _checksum(content[: -len(comment) - 2] + bytes(2), written):
         raise ValueError(
-            f"{path} is no model that deferlearn.save has written: it does not say which versions wrote "
-            "it. What skops itself has written is read by skops.io.load."
+            f"{path} is damaged, or was changed after it was saved: its content does not match its "
+            "checksum. Use another copy, or fit and save the model again."
         )
-    return {str(package): str(version) for package, version in written}
+    return dict(json.loads(written))
 
 
 def _warn_of_versions(written_by: dict[str, str], name: str) -> None:

@@ -65,11 +65,12 @@ class Team(ClassifierMixin, BaseEstimator):
         human_scores: ArrayLike | None = None,
         human_labels: ArrayLike | None = None,
     ) -> Self:
-        """Fit machine and policy, and choose the samples to defer where the team does so.
+        """Fit the machine, and learn which cases to defer.
 
         At most one of the three describes the human. With none, the human is taken to be always right.
-        Missing answers (NaN, None, pandas' NA) are allowed; a sample without any answer gets the average
-        loss of its class, and a warning says how many there are.
+        Missing answers (NaN, None, pandas' NA) are allowed. `AssistedSVC` and `AdvantageTriage` give a
+        sample without any answer the average loss of its class, and warn of how many there are;
+        `PredictedErrorTriage` leaves such samples out, and other teams do not learn from the human.
 
         Parameters
         ----------
@@ -163,7 +164,7 @@ class Team(ClassifierMixin, BaseEstimator):
 
     @property
     def deferral_rate_(self) -> float:
-        """The share of the cases that `defer` keeps to."""
+        """The expected share of new cases that `defer` defers."""
         check_is_fitted(self)
         return self._rate
 

@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 
 from deferlearn._utils.types import Array, Index
-from deferlearn.teams.context import FoldContext, HeldOutScores, identity
+from deferlearn.teams.context import FoldContext, HeldOutScores
 from deferlearn.teams.folds import random_folds
 from deferlearn.teams.parameters import check_folds, count_of, draw_seed, share_of
 from deferlearn.teams.samples import Samples
@@ -42,7 +42,8 @@ class Triage(SVMTeam):
         machine = samples.solve()
         own = machine.decision_function(samples.X)
         context = None
-        if self.needs_folds or (self.cv is not None and 0.0 < rate < 1.0):
+        wanted = folds is not None or self.cv is not None
+        if self.needs_folds or (wanted and 0.0 < rate < 1.0):
             folds = random_folds(self.cv, samples.X, samples.y, seed) if folds is None else folds
             context = FoldContext(samples, folds, seed, self.n_jobs)
         self._ranker = self._fit_ranker(samples, own, context, seed)
@@ -58,27 +59,29 @@ class Triage(SVMTeam):
 
     def _scores_and_ranks(self, context: FoldContext) -> tuple[Array, Array]:
         """Scores of held-out samples, and their ranks among the samples that a ranker was learned from."""
-        X, (margin, own_margins) = context.samples.X, context.margins()
+        features, (margin, own_margins) = context.samples.seen_by, context.margins()
         scores, ranks = np.empty(len(margin)), np.empty(len(margin))
         parts = zip(context.splits, self._rankers(context), own_margins, strict=True)
         for k, ((rest, fold), ranker, own) in enumerate(parts):
-            scores[fold] = self._rank_by(ranker, X[fold], margin[fold])
-            seen = self._rank_by(ranker, X[rest], own)
+            scores[fold] = self._rank_by(ranker, features(fold, rest), margin[fold])
+            seen = self._rank_by(ranker, features(rest, rest), own)
             ranks[fold] = ranks_among(scores[fold], seen, k, len(context.folds))
         return scores, ranks
 
     def held_out_scores(self, context: FoldContext) -> HeldOutScores:
         """Decision values and deferral scores of held-out samples; see `Team.held_out_scores`."""
         margin, _ = context.margins()
-        key = ("scores", context.machine, identity(self, "budget"))
+        key = ("scores", context.machine, context.name_of(self, "budget"))
         scores = context.once(key, lambda: self._held_out_scores(context))
         return HeldOutScores(margin, scores, share_of(self.budget, len(margin)))
 
     def _held_out_scores(self, context: FoldContext) -> Array:
         """Scores of held-out samples that can be compared across folds."""
-        X, (margin, _) = context.samples.X, context.margins()
-        rankers = zip(context.folds, self._rankers(context), strict=True)
-        return context.join([self._rank_by(r, X[fold], margin[fold]) for fold, r in rankers])
+        features, (margin, _) = context.samples.seen_by, context.margins()
+        parts = zip(context.splits, self._rankers(context), strict=True)
+        return context.join(
+            [self._rank_by(r, features(fold, rest), margin[fold]) for (rest, fold), r in parts]
+        )
 
     def _own_budget(self) -> float:
         return share_of(self.budget, self.n_samples_fit_)
