@@ -89,15 +89,8 @@ def read_human(
     -------
     Human
     """
-    given = {
-        name: value
-        for name, value in (
-            ("human_loss", human_loss),
-            ("human_scores", human_scores),
-            ("human_labels", human_labels),
-        )
-        if value is not None
-    }
+    asked = {"human_loss": human_loss, "human_scores": human_scores, "human_labels": human_labels}
+    given = {name: value for name, value in asked.items() if value is not None}
     if len(given) > 1:
         raise ValueError(
             f"{' and '.join(given)} were given; they describe the same human, so give one of them."

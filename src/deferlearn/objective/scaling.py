@@ -19,14 +19,3 @@ def mu_from_alpha(alpha: float, total_weight: Weight) -> Weight:
     10.0
     """
     return 2.0 * alpha * total_weight
-
-
-def c_from_alpha(alpha: float, total_weight: float) -> float:
-    """scikit-learn's C for the same problem.
-
-    Examples
-    --------
-    >>> c_from_alpha(0.5, 10)
-    0.1
-    """
-    return 1.0 / mu_from_alpha(alpha, total_weight)

@@ -1,7 +1,5 @@
 """What the engine knows at one moment: the problem, its exact solution, and a working set."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -82,7 +80,7 @@ class Image:
     a: Array
     error: float
 
-    def moved_to(self, state: State) -> Image | None:
+    def moved_to(self, state: "State") -> "Image | None":
         """The image of a state's dual variables from this one; None if it is better made afresh."""
         problem = state.problem
         change = state.a - self.a
@@ -122,7 +120,7 @@ class State:
     image: Image | None = None
     _derived: dict[str, Any] = field(default_factory=dict, repr=False)
 
-    def copy(self) -> State:
+    def copy(self) -> "State":
         """An independent state; the problem is shared. Of what was derived, numbers go along."""
         own = ("kept", "a", "a_lo", "G", "status", "members", "R", "removed")
         copies = {name: getattr(self, name).copy() for name in own}

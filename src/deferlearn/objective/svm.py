@@ -1,7 +1,5 @@
 """The SVM's optimal value as a set function, with exact marginal gains and removals."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Iterable
 from contextlib import nullcontext
@@ -285,7 +283,7 @@ class SVMObjective(Objective):
         while len(self._ends) > most:
             self._ends.popitem(last=False)
 
-    def copy(self) -> SVMObjective:
+    def copy(self) -> "SVMObjective":
         """An independent objective in the same state; the data are shared.
 
         It holds what the state consists of, `nbytes`, and nothing else that the original has worked out.

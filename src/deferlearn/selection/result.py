@@ -1,7 +1,5 @@
 """What a selection returns: the picks, why each was made, and how much work it took."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -92,7 +90,7 @@ class SelectionResult:
     min_kept_per_class: int = 0
     interrupted: bool = False
     n_states: int = 0
-    members: list[SelectionResult] = field(default_factory=list, repr=False)
+    members: "list[SelectionResult]" = field(default_factory=list, repr=False)
 
     @property
     def n_exact(self) -> int:
@@ -133,5 +131,5 @@ class SelectionInterrupted(KeyboardInterrupt):
 
     def __reduce__(
         self,
-    ) -> tuple[type[SelectionInterrupted], tuple[SelectionResult, str | None]]:
+    ) -> "tuple[type[SelectionInterrupted], tuple[SelectionResult, str | None]]":
         return type(self), (self.result, self.checkpoint)

@@ -15,9 +15,6 @@ from deferlearn.objective.validation import (
     kernel_width,
 )
 
-# Megabytes for kernels, unless the user gives another number.
-CACHE_SIZE = 512.0
-
 
 @dataclass(frozen=True)
 class MachineSettings:
@@ -30,7 +27,7 @@ class MachineSettings:
     coef0: float
     fit_intercept: bool
     margin: str
-    cache_size: float = CACHE_SIZE
+    cache_size: float = 512.0  # megabytes
 
     @property
     def linear(self) -> bool:

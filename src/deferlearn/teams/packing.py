@@ -24,5 +24,5 @@ def unpack(packed: dict[str, Any]) -> SelectionResult:
     columns = packed["iterations"]
     rows = zip(*(column.tolist() for column in columns.values()), strict=True)
     iterations = [Iteration(**dict(zip(columns, row, strict=True))) for row in rows]
-    members = [unpack(member) for member in packed["members"]]
-    return SelectionResult(**{**packed, "iterations": iterations, "members": members})
+    made = {"iterations": iterations, "members": [unpack(member) for member in packed["members"]]}
+    return SelectionResult(**packed | made)

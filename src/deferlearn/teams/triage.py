@@ -42,8 +42,7 @@ class Triage(SVMTeam):
         machine = samples.solve()
         own = machine.decision_function(samples.X)
         context = None
-        wanted = folds is not None or self.cv is not None
-        if self.needs_folds or (wanted and 0.0 < rate < 1.0):
+        if self.needs_folds or (0.0 < rate < 1.0 and (folds is not None or self.cv is not None)):
             folds = random_folds(self.cv, samples.X, samples.y, seed) if folds is None else folds
             context = FoldContext(samples, folds, seed, self.n_jobs)
         self._ranker = self._fit_ranker(samples, own, context, seed)
