@@ -11,7 +11,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import StratifiedKFold
 
-from deferlearn import AssistedSVC
+from deferlearn import AssistedSVC, AssistedSVCCV
 from deferlearn.teams import (
     AdvantageTriage,
     DeferralPolicy,
@@ -20,7 +20,8 @@ from deferlearn.teams import (
     UncertaintyTriage,
 )
 from deferlearn.teams.candidates import DEFAULT_POLICIES, TEAMS
-from tuned import HUMAN, LOSS, NEW, NEW_HUMAN, SEED, SPLITS, N, X, Y, tuned
+from deferlearn.teams.selector import Selector
+from tuned import HUMAN, LOSS, NEW, NEW_HUMAN, SCORES, SEED, SPLITS, N, X, Y, tuned
 
 FOREST = DeferralPolicy(RandomForestClassifier(50, min_samples_leaf=5), features="both")
 FEW_TREES = RandomForestRegressor(5, min_samples_leaf=5)
@@ -300,3 +301,39 @@ def test_what_is_odd_about_the_winner_is_said():
         tuned(policies=["margin"], alphas=[0.1], cv=2).fit(X, rare)
     with pytest.warns(UserWarning, match="no sample was deferred"):
         tuned(policies=["margin"], alphas=[0.1]).fit(X, Y, human_loss=LOSS + 50)
+
+
+# -- what candidates share, and what each checks for itself -----------------------------------
+
+
+def test_folds_may_come_from_a_generator():
+    options = {"alphas": [0.1], "policies": ["uncertainty", "margin"]}
+    clf = tuned(**options, cv=(split for split in SPLITS)).fit(X, Y, human_labels=HUMAN)
+    assert_same_team(clf, tuned(**options).fit(X, Y, human_labels=HUMAN))
+
+
+def test_teams_that_differ_in_their_policy_share_selections(monkeypatch):
+    calls = []
+    run = Selector.run
+    monkeypatch.setattr(Selector, "run", lambda *arguments: calls.append(1) or run(*arguments))
+    counts = []
+    for policies in (["margin"], ["margin", "forest"]):
+        calls.clear()
+        search = tuned(policies=policies, alphas=[0.1]).open_search(X, Y, human_labels=HUMAN)
+        search.run(0.25)
+        counts.append(len(calls))
+    assert counts == [1 + len(SPLITS)] * 2  # the sweep on all samples, and one run per part
+
+
+@pytest.mark.parametrize(
+    ("team", "human", "says"),
+    [
+        (AssistedSVC(min_kept_per_class=N), {"human_labels": HUMAN}, "min_kept_per_class=72"),
+        (AssistedSVC(human_bound=0.1), {"human_scores": SCORES}, r"outside \[-0.1, 0.1\]"),
+        (AssistedSVC(tol=2.0), {"human_labels": HUMAN}, "tol"),
+        (AssistedSVCCV(), {"human_labels": HUMAN}, "a search itself"),
+    ],
+)
+def test_a_team_that_loses_is_checked_like_the_winner(team, human, says):
+    with pytest.raises(ValueError, match=says):
+        tuned(policies=["uncertainty", team], alphas=[0.1]).fit(X, Y, **human)
