@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
-    """Put `content` into the file `path`, so that nobody ever sees half of it.
+    """Put `content` into the file `path`, so that no reader ever sees half of it.
 
     Parameters
     ----------
