@@ -1,8 +1,10 @@
 """How functions are compiled: which flags, and why."""
 
+from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
-from numba import njit
+from numba import cfunc, njit, typeof, types
 
 # Compiled once and kept on disk. A division by zero gives inf or NaN, as in numpy, which the checks of
 # the result find; testing for it before each division costs time and longer compilation.
@@ -15,3 +17,30 @@ compiled = njit(**_ALWAYS)
 internal = njit(**_ALWAYS, **_NO_WRAPPERS)
 # For plain sums whose order does not matter: vector instructions may then add in parallel.
 summing = njit(fastmath={"reassoc", "contract", "nsz"}, **_ALWAYS, **_NO_WRAPPERS)
+
+
+class Kernel:
+    """A large function that several compiled functions call, by its address.
+
+    A compiled function takes in the code of those that it calls, and compiles that again: the path would
+    be compiled five times. What is called by its address is compiled once. Callers get `address` as an
+    argument. A kernel returns numbers, and writes to arrays that it is given.
+
+    Parameters
+    ----------
+    function : callable
+        What is compiled, when it is first asked for.
+    example : callable
+        Makes arguments and a result of the right types: ``(arguments, result)``.
+    """
+
+    def __init__(self, function: Callable[..., Any], example: Callable[[], tuple[Any, Any]]):
+        self._function, self._example = function, example
+
+    @cached_property
+    def address(self) -> Any:
+        """What compiled functions call."""
+        arguments, result = self._example()
+        result_type = types.void if result is None else typeof(result)
+        signature = result_type(*(typeof(argument) for argument in arguments))
+        return cfunc(signature, cache=True, error_model="numpy")(self._function)

@@ -73,6 +73,7 @@ class Start(NamedTuple):
     beta: float
     mu: float
     quadratic: float  # a'Qa
+    blur: float  # how far rounding may have taken G from what a says, on top of its own
 
 
 class Outsiders(NamedTuple):

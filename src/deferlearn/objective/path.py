@@ -37,10 +37,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deferlearn._utils.compiling import compiled, internal
+from deferlearn._utils.compiling import Kernel, compiled, internal
 from deferlearn._utils.types import Array
 from deferlearn.kernels.doubledouble import add, multiply
-from deferlearn.objective.arrays import Pair
+from deferlearn.objective.arrays import FreeSet, Pair, Point, Working
 from deferlearn.objective.free_set import border, drop, insert, inverse_times, rebuild, solve
 
 LOW, FREE, UP, OUT = 0, 1, 2, 3
@@ -299,7 +299,7 @@ def _enter(working, Q_lo, point, beta, free, p, j, scratch):
     return (DONE if rebuild(working, free, p) else STUCK), beta, p
 
 
-@compiled
+@internal
 def follow(working, Q_lo, point, beta, free, p, drift, most_steps):
     """Follow the path from t = 0 to t = 1, changing the point and the free set in place.
 
@@ -420,3 +420,28 @@ def follow(working, Q_lo, point, beta, free, p, drift, most_steps):
             if outcome != DONE:
                 return Followed(outcome, beta, p, step + 1, blur)
     return Followed(STUCK, beta, p, most_steps, blur)
+
+
+def _follow_in_doubles(working, point, beta, free, p, drift, most_steps):
+    return follow(working, None, point, beta, free, p, drift, most_steps)
+
+
+def _example():
+    numbers, matrix = np.zeros(1), np.zeros((1, 1))
+    point = Point(numbers, numbers, numbers, np.zeros(1, dtype=np.int8))
+    free = FreeSet(np.zeros(1, dtype=np.int64), matrix)
+    working = Working(matrix, numbers, numbers, numbers, True)
+    drift = Drift(numbers, numbers, 0.0, 0.0)
+    return (working, point, 0.0, free, 0, drift, 0), Followed(0, 0.0, 0, 0, 0.0)
+
+
+# `follow` without second halves, which is what nearly every path is.
+FOLLOW = Kernel(_follow_in_doubles, _example)
+
+
+@compiled
+def follow_path(by, working, Q_lo, point, beta, free, p, drift, most_steps):
+    """`follow` for callers in Python; ``by`` is the address of `FOLLOW`."""
+    if Q_lo is None:
+        return by(working, point, beta, free, p, drift, most_steps)
+    return follow(working, Q_lo, point, beta, free, p, drift, most_steps)

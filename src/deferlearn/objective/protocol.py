@@ -2,12 +2,57 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deferlearn._utils.types import Array, Bools
+from deferlearn._utils.types import Array, Bools, Index
+
+
+class Pick(NamedTuple):
+    """A sample that was removed in a round of a greedy selection.
+
+    Attributes
+    ----------
+    k : the sample
+    gain : its exact marginal gain
+    low, high : it is the best candidate for every omega in this interval
+    n_candidates, n_exact : candidates, and how many of their gains were solved exactly
+    value : F without it
+    """
+
+    k: int
+    gain: float
+    low: float
+    high: float
+    n_candidates: int
+    n_exact: int
+    value: float
+
+
+class Rounds(NamedTuple):
+    """Rounds of a greedy selection that an objective may make by itself.
+
+    Attributes
+    ----------
+    omegas : the weight of the gain in each round
+    lowest, highest : the outermost omegas for which it helps to know the pick of each round
+    cost : what each sample costs
+    allowed : mask of the samples that may be removed
+    drawn : one row of candidates per round; None: all that are allowed
+    tie : scores this close, relative to the score or to ``unit``, are equal
+    unit : what ties are relative to, where scores are smaller
+    """
+
+    omegas: Array
+    lowest: Array
+    highest: Array
+    cost: Array
+    allowed: Bools
+    drawn: Index | None
+    tie: float
+    unit: float
 
 
 class Objective(ABC):
@@ -87,6 +132,15 @@ class Objective(ABC):
         `gain_bounds`.
         """
         return self.gain_bounds(ks)
+
+    def rounds_ahead(self, rounds: Rounds) -> list[Pick]:
+        """Remove the best candidate of each round, for as many rounds as this is quick.
+
+        That is the candidate with the largest ``omega * gain - cost``, provably, if that is positive; of
+        scores that tie, the one with the smallest index. The state moves on by the picks that are
+        returned. By default there are none: the caller then finds the best candidate by bounds.
+        """
+        return []
 
     @property
     def nbytes(self) -> int:

@@ -10,7 +10,7 @@ import scipy.linalg
 
 from deferlearn._utils.threads import side_by_side
 from deferlearn._utils.types import Array, Index
-from deferlearn.objective.arrays import Near, Responses
+from deferlearn.objective.arrays import Near, Responses, Working
 from deferlearn.objective.cholesky import inverse_of_factor
 from deferlearn.objective.state import State, WorkingSet
 from deferlearn.objective.tightening import FEW, carry, respond
@@ -38,7 +38,8 @@ class Response:
         self._used = 0
         if not self.whole:
             gram.keep_columns(near)
-        self.near = _near(state, ws, near, self.most if self.whole else self.most + CHUNK)
+        count = self.most if self.whole else self.most + CHUNK
+        self.near = make_near(ws.arrays, near, ws.position[near], n, count, self.whole)
         # Free samples for which there was no room.
         self._left_out = int(np.count_nonzero(self.near.position[state.members] < 0))
 
@@ -56,31 +57,15 @@ class Response:
 
     def take_over(self, old: "Response", state: State) -> None:
         """Begin with the responses of another near set, as far as it was the same."""
-        theirs, mine = old.near.responses, self.near.responses
         known = np.flatnonzero(state.kept & (old.slot >= 0))
-        known = known[theirs.age[old.slot[known]] >= 0]
+        known = known[old.near.responses.age[old.slot[known]] >= 0]
         known = known[self._reserve(known) >= 0]
-        there = old.near.position[self.near.ks]
-        here = np.flatnonzero(there >= 0)
-        there = there[here]
-        # One matrix after the other, so that there is never more than a set of them.
-        change, dual = theirs.change, theirs.dual
-        del old.near, theirs
+        before = old.near
+        del old.near
+        take_over(before, old.slot[known], self.near, self.slot[known], state.G)
+        del before
         for ks in chunks(known):
-            new = np.zeros((len(ks), len(self.near.ks)))
-            new[:, here] = change[old.slot[ks]][:, there]
-            mine.change[self.slot[ks]] = new
-        del change
-        for ks in chunks(known):
-            new = np.tile(-state.G[self.near.ks] / self.near.penalty, (len(ks), 1))
-            new[:, here] = dual[old.slot[ks]][:, there]
-            mine.dual[self.slot[ks]] = new
-        del dual
-        for ks in chunks(known):
-            slot = self.slot[ks]
-            mine.image[slot] = mine.change[slot] @ self.near.Q
-            mine.rows[slot] = self._rows(state, ks)
-        mine.age[self.slot[known]] = 0
+            self.near.responses.rows[self.slot[ks]] = self._rows(state, ks)
 
     def bounds(self, state: State, ks: Index, floor: Array, n_jobs: int = 1) -> Array:
         """Upper bounds of the gains of ks, tightened until they are below their floor."""
@@ -127,26 +112,44 @@ class Response:
         return state.problem.gram.block(ks, self.near.ks)
 
 
-def _near(state: State, ws: WorkingSet, near: Index, count: int) -> Near:
-    """The matrices by which the samples near the margin respond, and room for ``count`` responses."""
-    problem, local = state.problem, ws.position[near]
-    Q = np.ascontiguousarray(ws.arrays.Q[np.ix_(local, local)])
-    position = np.full(len(problem.y), -1)
+def take_over(old: Near, there: Index, new: Near, here: Index, G: Array) -> None:
+    """Begin with the responses of another near set, in the rows ``there``, as far as it was the same."""
+    columns = old.position[new.ks]
+    mine = np.flatnonzero(columns >= 0)
+    theirs = columns[mine]
+    responses, before = new.responses, old.responses
+    for at, of in zip(chunks(here), chunks(there), strict=True):
+        change = np.zeros((len(at), len(new.ks)))
+        change[:, mine] = before.change[of][:, theirs]
+        dual = np.tile(-G[new.ks] / new.penalty, (len(at), 1))
+        dual[:, mine] = before.dual[of][:, theirs]
+        responses.change[at], responses.dual[at] = change, dual
+        responses.image[at] = change @ new.Q
+    responses.age[here] = 0
+
+
+def make_near(working: Working, near: Index, place: Index, n: int, count: int, whole: bool) -> Near:
+    """The matrices by which the samples near the margin respond, and room for ``count`` responses.
+
+    ``place`` is where the samples ``near``, of n, stand in the working set.
+    """
+    Q, y = np.ascontiguousarray(working.Q[np.ix_(place, place)]), working.y[place]
+    position = np.full(n, -1)
     position[near] = np.arange(len(near))
     penalty = PENALTY * max(float(np.mean(np.diag(Q))), 1e-12)
     regular = Q.copy()
     regular[np.diag_indices(len(near))] += penalty
     inverse = _inverse(regular)
     shift = np.zeros(len(near))
-    if problem.offset:  # the equality takes out one direction
-        shift = inverse @ problem.y[near]
-        scale = float(problem.y[near] @ shift)
+    if working.offset:  # the equality takes out one direction
+        shift = inverse @ y
+        scale = float(y @ shift)
         inverse -= np.outer(shift, shift) / scale
         shift /= scale
     # Memory that is never written to costs nothing.
     change, image, dual, rows = (np.empty((count, len(near))) for _ in range(4))
-    Q_all = ws.arrays.Q if ws.whole else np.empty((0, 0))
-    responses = Responses(change, image, dual, rows, np.full(count, -1), Q_all, ws.whole)
+    Q_all = working.Q if whole else np.empty((0, 0))
+    responses = Responses(change, image, dual, rows, np.full(count, -1), Q_all, whole)
     return Near(near, position, Q, inverse, inverse.sum(axis=0), shift, penalty, responses)
 
 

@@ -14,13 +14,12 @@ from typing import Any
 import numpy as np
 
 from deferlearn._utils.types import Array, Index
-from deferlearn.objective.arrays import Ends, Score
+from deferlearn.objective.arrays import Score
 from deferlearn.objective.crude import crude_bounds
-from deferlearn.objective.decision import decide
 from deferlearn.objective.evaluation import leaves_nothing, shared_gains
 from deferlearn.objective.path import LOW, UP
 from deferlearn.objective.response import Response
-from deferlearn.objective.solver import GAP, Counters, candidates_of, most_steps, start_of
+from deferlearn.objective.solver import Counters
 from deferlearn.objective.state import State, WorkingSet
 from deferlearn.objective.validation import as_reals
 
@@ -59,6 +58,15 @@ class Screening:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.n_jobs = state["n_jobs"]
         self._kept = threading.local()
+
+    @property
+    def stage(self) -> Any:
+        """The arena of the last rounds, if there were any."""
+        return getattr(self._kept, "stage", None)
+
+    @stage.setter
+    def stage(self, stage: Any) -> None:
+        self._kept.stage = stage
 
     def gain_bounds(
         self,
@@ -105,29 +113,6 @@ class Screening:
             upper[at_all] = np.minimum(upper[at_all], bounds + slack)
         return np.minimum(lower, upper), upper
 
-    def decide(
-        self, state: State, ws: WorkingSet, ks: Index, score: Score, counters: Counters
-    ) -> tuple[Array, Array, Ends] | None:
-        """The same, solved as far as it takes to tell the best, and the end of its path.
-
-        None where one compiled call cannot do it.
-        """
-        if not ws.whole or state.precise or state.trivial or leaves_nothing(state, ks).any():
-            return None
-        response = self._kept_response(state, ws)
-        if response is None:
-            return None
-        decision = decide(
-            candidates_of(state, ws, ks), score, GAP * state.unit, most_steps(ws),
-            start_of(state, ws), response.near, state.snapshot,
-        )  # fmt: skip
-        counters.n_paths += decision.n_paths
-        counters.n_steps += decision.n_steps
-        if not decision.done:
-            return None
-        counters.n_exact += decision.n_paths
-        return decision.lower, decision.upper, decision.end
-
     def _kept_response(self, state: State, ws: WorkingSet) -> Response | None:
         old: Response | None = getattr(self._kept, "response", None)
         if old is not None and old.serves(state):
@@ -139,8 +124,13 @@ class Screening:
 
 
 def _response(state: State, ws: WorkingSet, share: float) -> Response | None:
-    """Of the free samples and ``share`` times as many bound ones, closest to the margin first."""
-    bound = ws.index[(state.status[ws.index] == LOW) | (state.status[ws.index] == UP)]
+    near = near_margin(state, ws.index, share)
+    return Response(state, ws, near) if len(near) else None
+
+
+def near_margin(state: State, index: Index, share: float = NEAR) -> Index:
+    """Free samples and ``share`` times as many bound ones of ``index``, closest to the margin first."""
+    bound = index[(state.status[index] == LOW) | (state.status[index] == UP)]
     distance = np.abs(state.G[bound]) / np.maximum(state.problem.root[bound], 1e-3)
     members = state.members
     if len(members) > MOST_NEAR:  # those with the most room can make up for most
@@ -148,5 +138,4 @@ def _response(state: State, ws: WorkingSet, share: float) -> Response | None:
         members = members[np.argsort(-np.minimum(a, upper - a), kind="stable")[:MOST_NEAR]]
     count = max(LEAST_NEAR, min(int(share * len(members)), MOST_NEAR - len(members)))
     order = np.argsort(distance, kind="stable")[:count]
-    near = np.concatenate([members, bound[order]])
-    return Response(state, ws, near) if len(near) else None
+    return np.concatenate([members, bound[order]])

@@ -14,7 +14,17 @@ import numpy as np
 from deferlearn._utils.types import Array, Index
 from deferlearn._utils.words import counted
 from deferlearn.objective.arrays import Candidates, Ends, FreeSet, Outsiders, Point, Start
-from deferlearn.objective.path import DONE, FREE, LOW, OUT, UNBOUNDED, UP, Drift, follow
+from deferlearn.objective.path import (
+    DONE,
+    FOLLOW,
+    FREE,
+    LOW,
+    OUT,
+    UNBOUNDED,
+    UP,
+    Drift,
+    follow_path,
+)
 from deferlearn.objective.removal import removal_paths
 from deferlearn.objective.start import COLD_START_LIMIT, free_independent, guess_start
 from deferlearn.objective.state import Problem, State, WorkingSet, capacity, empty_state, nearest
@@ -89,7 +99,7 @@ def _start(state: State, ws: WorkingSet) -> Start:
     # Paths copy what they change: where every sample is in the working set nothing is gathered.
     point = state.point if ws.whole else state.point.at(ws.index)
     return Start(
-        ws.arrays, point, FreeSet(members, R), p, state.beta, state.mu, state.measures.quadratic
+        ws.arrays, point, FreeSet(members, R), p, state.beta, state.mu, state.measures.quadratic, 0.0
     )
 
 
@@ -127,7 +137,9 @@ def candidates_of(state: State, ws: WorkingSet, ks: Index, mu: Array | None = No
 
 def removal_ends(state: State, ws: WorkingSet, candidates: Candidates, counters: Counters) -> Ends:
     """Follow the removal of each of the candidates."""
-    ends: Ends = removal_paths(start_of(state, ws), ws.Q_lo, candidates, most_steps(ws))
+    ends: Ends = removal_paths(
+        start_of(state, ws), ws.Q_lo, candidates, most_steps(len(ws.index)), FOLLOW.address
+    )
     counters.n_paths += len(ends.ks)
     counters.n_steps += int(ends.steps.sum())
     return ends
@@ -157,9 +169,9 @@ def _outsiders(state: State, ws: WorkingSet, ks: Index, local: Index) -> Outside
 NO_OUTSIDERS = Outsiders(*np.zeros((6, 1)), *np.zeros((2, 1, 1)))
 
 
-def most_steps(ws: WorkingSet) -> int:
-    """Far more breakpoints than a path has, unless it cycles."""
-    return 500 + 20 * len(ws.index)
+def most_steps(n: int) -> int:
+    """Far more breakpoints than a path among n samples has, unless it cycles."""
+    return 500 + 20 * n
 
 
 def remove(
@@ -346,7 +358,9 @@ def _homotopy(state: State, ws: WorkingSet, rng: Any, spread: float, counters: C
     start[up & shaken] = (np.minimum(actual, 0.0) - noise)[up & shaken]
     drift = Drift(actual - start, np.zeros(len(index)), -state.imbalance(), 0.0)
     point = Point(a, a_lo, start, status)
-    end = follow(ws.arrays, ws.Q_lo, point, state.beta, free, p, drift, most_steps(ws))
+    end = follow_path(
+        FOLLOW.address, ws.arrays, ws.Q_lo, point, state.beta, free, p, drift, most_steps(len(ws.index))
+    )
     counters.n_paths += 1
     counters.n_steps += end.steps
     _scatter(state, ws, (a, a_lo, status), end.beta, free, end.p)

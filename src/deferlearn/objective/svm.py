@@ -18,9 +18,11 @@ from deferlearn.kernels.doubledouble import weighted_row_sum
 from deferlearn.objective import solver
 from deferlearn.objective.arrays import Ends
 from deferlearn.objective.evaluation import exact_gains, leaves_nothing, optimal
-from deferlearn.objective.protocol import Objective
+from deferlearn.objective.protocol import Objective, Pick, Rounds
+from deferlearn.objective.rounds import Plan, Terms
 from deferlearn.objective.screening import Screening, check_score
 from deferlearn.objective.solver import Counters
+from deferlearn.objective.stage import WHOLE_ARENA, rounds_ahead
 from deferlearn.objective.state import Problem, State, WorkingSet, empty_state
 from deferlearn.objective.validation import (
     check_cache_size,
@@ -245,17 +247,30 @@ class SVMObjective(Objective):
         """
         index = check_indices(ks, self._state.kept)
         score = check_score(scale, cost, tol, len(index))
-        if len(index):
-            decided = self._screening.decide(
-                self._state, self._working_set, index, score, self.counters
-            )
-            if decided is not None:
-                lower, upper, end = decided
-                self._keep(int(end.ks[0]), end)
-                return lower, upper
         return self._screening.gain_bounds(
             self._state, self._working_set, index, score, self.gain, self.counters
         )
+
+    def rounds_ahead(self, rounds: Rounds) -> list[Pick]:
+        """Remove the best candidate of each round, for as many rounds as this is quick."""
+        state, drawn = self._state, rounds.drawn
+        partial = drawn is not None and self.n_samples > WHOLE_ARENA
+        if state.precise or state.trivial or state.problem.hard or partial:
+            return []
+        if drawn is None:
+            drawn = np.empty((len(rounds.omegas), 0), dtype=np.int64)
+        plan = Plan(rounds.omegas, rounds.lowest, rounds.highest, drawn)
+        terms = Terms(solver.GAP, rounds.tie, rounds.unit, solver.most_steps(self.n_samples))
+        state = state.copy()
+        with one_blas_thread():
+            picks, self._screening.stage = rounds_ahead(
+                state, self._screening.stage, rounds.cost, rounds.allowed.copy(), plan, terms,
+                self.counters,
+            )  # fmt: skip
+        if picks:
+            self._moved()
+            self._state = state
+        return picks
 
     def remove(self, k: int) -> None:
         """Defer sample k: the state moves on to the kept samples without it."""

@@ -10,15 +10,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deferlearn._utils.compiling import compiled, internal, summing
+from deferlearn._utils.compiling import Kernel, compiled, internal, summing
 from deferlearn._utils.types import Array
+from deferlearn.objective.arrays import (
+    FreeSet,
+    Near,
+    Numbers,
+    Point,
+    Responses,
+    Samples,
+    Snapshot,
+)
 from deferlearn.objective.state import SUM_ROUNDING
 
 # Over-relaxed ADMM (Boyd et al. 2011, section 3.4.3): steps before each look at the bounds, and relaxation.
 ADMM_STEPS = (3, 6, 12, 14)
 RELAXATION = 1.6
 # So few candidates are cheaper to solve exactly than to bound more tightly.
-FEW = 3
+FEW = 8
 
 
 class Margin(NamedTuple):
@@ -49,21 +58,27 @@ class Direction(NamedTuple):
     image: Array
 
 
-@internal
-def tighten(ks, slot, floor, mu, near, snapshot):
+def _tighten(ks, floor, mu, near, snapshot, out):
     """Upper bounds of the gains of ks, tightened until they are below their floor or few are not.
 
-    ``slot`` says in which row each candidate's response is kept.
+    There is a row for the response of every sample.
     """
-    out = carry(ks, slot, mu, near, snapshot)
-    active = np.flatnonzero(out >= floor)
-    if len(active) == 0 or len(active) <= FEW < len(ks):
-        return out
-    few = FEW if len(ks) > FEW else 0
-    out[active] = respond(
-        ks[active], slot[active], floor[active], mu[active], out[active], few, near, snapshot
-    )
-    return out
+    known = carry(ks, ks, mu, near, snapshot)
+    n = 0
+    for c in range(len(ks)):
+        out[c] = known[c]
+        n += known[c] >= floor[c]
+    if n == 0 or n <= FEW < len(ks):
+        return
+    at = np.empty(n, dtype=np.int64)
+    n = 0
+    for c in range(len(ks)):
+        if known[c] >= floor[c]:
+            at[n] = c
+            n += 1
+    bounds = respond(ks[at], ks[at], floor[at], mu[at], known[at], FEW, near, snapshot)
+    for i in range(n):
+        out[at[i]] = bounds[i]
 
 
 @internal
@@ -348,3 +363,18 @@ def _upper_bound(change, image, row, margin, leaving, numbers, roundings):
     rounding = SUM_ROUNDING * roundings
     square += quadratic + rounding * (quadratic + 2.0 * numbers.present * length + length * length)
     return numbers.value - (total + added - square / (2.0 * leaving.mu))
+
+
+def _example():
+    numbers, matrix = np.zeros(1), np.zeros((1, 1))
+    index = np.zeros(1, dtype=np.int64)
+    responses = Responses(matrix, matrix, matrix, matrix, index, matrix, True)
+    near = Near(index, index, matrix, matrix, numbers, numbers, 0.0, responses)
+    samples = Samples(numbers, numbers, numbers, numbers, numbers, 0.0, True, False)
+    point = Point(numbers, numbers, numbers, np.zeros(1, dtype=np.int8))
+    kept = np.zeros(1, dtype=np.bool_)
+    snapshot = Snapshot(samples, point, kept, FreeSet(index, matrix), Numbers(*[0.0] * 9))
+    return (index, numbers, numbers, near, snapshot, numbers), None
+
+
+TIGHTEN = Kernel(_tighten, _example)

@@ -1,6 +1,7 @@
 """The loop that all algorithms share; they differ in which samples are candidates in each round."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import ArrayLike
 from deferlearn._utils.checks import is_number, is_whole, plain
 from deferlearn._utils.threads import one_blas_thread
 from deferlearn._utils.types import Array, Index
-from deferlearn.objective import Objective
+from deferlearn.objective import Objective, Pick, Rounds
 from deferlearn.objective.validation import as_reals
 from deferlearn.selection.checkpoint import (
     CheckpointFile,
@@ -19,10 +20,12 @@ from deferlearn.selection.checkpoint import (
     opened,
 )
 from deferlearn.selection.result import Iteration, SelectionInterrupted, SelectionResult
-from deferlearn.selection.states import EMPTY, States, shared_states
+from deferlearn.selection.states import EMPTY, TIE, State, States, shared_states
 
 Callback = Callable[[Iteration], None]
 
+# Rounds that an objective makes by itself before an interrupt, or a callback, has its turn.
+AT_ONCE = 64
 # By how much, relative to max(1, F(V)), the gain of a pick may differ from what a checkpoint recorded.
 AGREEMENT = 1e-6
 
@@ -68,14 +71,14 @@ def run(
             record = file.begin(description(shared, loss, **asked))
         selection = _Run(shared, loss, n, ratio, tol, floor, algorithm=algorithm, **details)
         tell = callback or (lambda _: None)
-        drawn = rounds(shared.candidates, n)
+        drawn = Draws(rounds(shared.candidates, n))
         # Without a fingerprint only gains tell one problem from another: then the picks are made again.
         if record.value is not None and fingerprint:
             return selection.take_over(record, drawn, tell)
         try:
             with one_blas_thread():
-                for index, candidates in enumerate(drawn):
-                    tell(selection.round(index, candidates, record))
+                for index in drawn.rounds():
+                    tell(selection.round(index, drawn, record))
         except KeyboardInterrupt:
             kept_in = None if file is None else file.path
             raise SelectionInterrupted(selection.result(interrupted=True), kept_in) from None
@@ -83,6 +86,29 @@ def run(
         if record.value is None:
             record.end(result.value)
     return result
+
+
+class Draws:
+    """The candidates of each round, drawn when they are first asked for; None stands for all."""
+
+    def __init__(self, drawn: Iterable[Index | None]) -> None:
+        self._coming = iter(drawn)
+        self._drawn: list[Index | None] = []
+
+    def __getitem__(self, index: int) -> Index | None:
+        return self._drawn[index]
+
+    def ahead(self, index: int, count: int) -> list[Index | None]:
+        """The candidates of the next rounds from ``index`` on, at most so many."""
+        self._drawn += islice(self._coming, max(0, index + count - len(self._drawn)))
+        return self._drawn[index : index + count]
+
+    def rounds(self) -> Iterator[int]:
+        """The number of each round."""
+        index = 0
+        while self.ahead(index, 1):
+            yield index
+            index += 1
 
 
 class _Run:
@@ -100,17 +126,30 @@ class _Run:
     ) -> None:
         self.states, self.loss, self.n, self.ratio = states, loss, n, ratio
         self.floor, self.tol, self._named = floor, tol, named
-        self._state, self._name, self._n_picked = states.root, EMPTY, 0
+        # The state of the present set; None where picks are known without it.
+        self._state: State | None = states.root
+        self._name, self._n_picked = EMPTY, 0
+        self._value = states.root.value
         self._iterations: list[Iteration] = []
         self._free = np.zeros(len(loss), dtype=bool)
         self._free[states.candidates] = True
+        # Where the rounds end that the objective has made by itself, and the number of the last.
+        self._end: tuple[int, State] | None = None
+        self._last_ahead = -1
+        # Other losses mean other picks in the same sets.
+        self._losses = hash(loss.tobytes())
 
-    def round(self, index: int, drawn: Index | None, record: Record) -> Iteration:
-        """One round: as it was recorded, or by looking for the best candidate."""
-        candidates = self.states.candidates if drawn is None else drawn
-        candidates = self.floor.allowed(candidates[self._free[candidates]])
+    def round(self, index: int, draws: Draws, record: Record) -> Iteration:
+        """One round: as it was recorded, as it is known, or by looking for the best candidate."""
         weight = omega(self.ratio, self.n, index)
         again = index < len(record.rounds)
+        if not again and self.tol == 0.0 and self._named["algorithm"] != "unconstrained":
+            pick = self._known_pick(index, draws, weight)
+            if pick is not None:
+                return self._follow(pick, index, weight, record)
+        drawn = draws[index]
+        candidates = self.states.candidates if drawn is None else drawn
+        candidates = self.floor.allowed(candidates[self._free[candidates]])
         if again:
             iteration = iteration_of(record.rounds[index], weight)
             if iteration.picked >= 0 and iteration.picked not in candidates:
@@ -119,9 +158,9 @@ class _Run:
             iteration = self._look(index, weight, candidates)
         self._iterations.append(iteration)
         if iteration.picked >= 0:
-            before = self._state.value
+            before = self._value
             self._defer(iteration.picked)
-            fell = before - self._state.value
+            fell = before - self._value
             if again and abs(fell - iteration.gain) > AGREEMENT * max(1.0, self.states.root.value):
                 raise _misfit(
                     record,
@@ -131,8 +170,65 @@ class _Run:
             record.add(iteration)
         return iteration
 
+    def _known_pick(self, index: int, draws: Draws, weight: float) -> Pick | None:
+        """The best candidate, if it is known, or if the objective finds it and those of later rounds."""
+        drawn = draws[index]
+        key = (self._name, self._losses, None if drawn is None else hash(drawn.tobytes()))
+        pick = self.states.pick_at(key, weight)
+        if pick is not None or not self._state_here().untouched:
+            return pick
+        count = min(AT_ONCE, self.floor.rounds_left())
+        rows = draws.ahead(index, count)
+        if not rows:
+            return None
+        exponents = self.n - 1 - np.arange(index, index + len(rows))
+        low, high = self.states.ratios or (self.ratio, self.ratio)
+        omegas, lowest, highest = (
+            (1.0 - ratio / self.n) ** exponents for ratio in (self.ratio, high, low)
+        )
+        rounds = Rounds(
+            omegas, lowest, highest, self.loss, self._free,
+            None if drawn is None else np.array(rows), TIE, self.states.unit,
+        )  # fmt: skip
+
+        def key_of(name: int, number: int) -> tuple[Any, ...]:
+            row = rows[number]
+            return (name, self._losses, None if row is None else hash(row.tobytes()))
+
+        made = self.states.look_ahead(self._state_here(), key_of, self._name, rounds)
+        if made is None:
+            return None
+        state, name = made
+        self._end, self._last_ahead = (name, state), index + len(rows)
+        return self.states.pick_at(key, weight)
+
+    def _follow(self, pick: Pick, index: int, weight: float, record: Record) -> Iteration:
+        """Take a pick that is known, without the state of its set."""
+        n_exact = pick.n_exact if index < self._last_ahead else 0
+        iteration = Iteration(
+            index=index,
+            omega=weight,
+            picked=pick.k,
+            score=weight * pick.gain - float(self.loss[pick.k]),
+            gain=pick.gain,
+            n_candidates=pick.n_candidates,
+            n_exact=n_exact,
+            n_screened=pick.n_candidates - n_exact,
+            slack=0.0,
+        )
+        self._iterations.append(iteration)
+        self._move(self.states.name_with(self._name, pick.k), None, pick.k, pick.value)
+        record.add(iteration)
+        return iteration
+
+    def _state_here(self) -> State:
+        if self._state is None:
+            at_end = self._end is not None and self._end[0] == self._name
+            self._state = self._end[1] if at_end else self.states.state_of(self._name)
+        return self._state
+
     def _look(self, index: int, weight: float, candidates: Index) -> Iteration:
-        choice = self._state.best(candidates, weight, self.loss, self.tol)
+        choice = self._state_here().best(candidates, weight, self.loss, self.tol)
         return Iteration(
             index=index,
             omega=weight,
@@ -146,16 +242,19 @@ class _Run:
         )
 
     def _defer(self, k: int) -> None:
+        state, name = self.states.after(self._state_here(), self._name, k)
+        self._move(name, state, k, state.value)
+
+    def _move(self, name: int, state: State | None, k: int, value: float) -> None:
         # One assignment: an interrupt finds state and picks in agreement.
-        state, name = self.states.after(self._state, self._name, k)
-        self._state, self._name, self._n_picked = state, name, self._n_picked + 1
+        self._state, self._name, self._n_picked, self._value = state, name, self._n_picked + 1, value
         self._free[k] = False
         self.floor.take(k)
 
-    def take_over(self, record: Record, rounds: Iterable[Any], tell: Callback) -> SelectionResult:
+    def take_over(self, record: Record, draws: Draws, tell: Callback) -> SelectionResult:
         """The result of a run that was finished earlier."""
         # Draws are made all the same: a generator that the caller owns moves on as it did then.
-        for index, (_, row) in enumerate(zip(rounds, record.rounds, strict=True)):
+        for index, row in zip(draws.rounds(), record.rounds, strict=True):
             self._iterations.append(iteration_of(row, omega(self.ratio, self.n, index)))
             tell(self._iterations[-1])
         result = self.result(value=record.value)
@@ -174,7 +273,8 @@ class _Run:
         order = np.array([i.picked for i in made], dtype=np.int64)
         initial = self.states.root.value
         if value is None:
-            value = initial - self._state.value - float(self.loss[order].sum())
+            value = initial - self._value - float(self.loss[order].sum())
+            self.states.end(self._name, self._state_here())
         return SelectionResult(
             order=order,
             gains=np.array([i.gain for i in made]),
@@ -206,6 +306,7 @@ class ClassFloor:
 
     def __init__(self, objective: Objective, least: int) -> None:
         self.least = least
+        self._kept = objective.kept
         if least > 0:
             if objective.labels is None:
                 raise ValueError(
@@ -222,6 +323,12 @@ class ClassFloor:
             return candidates
         open_ = [label for label, left in self._left.items() if left > self.least]
         return candidates[np.isin(self._labels[candidates], open_)]
+
+    def rounds_left(self) -> int:
+        """For how many more rounds every sample may be deferred, whatever is picked."""
+        if self.least <= 0:
+            return len(self._kept)
+        return max(0, min(self._left.values()) - self.least)
 
     def take(self, k: int) -> None:
         """Count a deferred sample."""

@@ -4,14 +4,15 @@ Gains depend on the set S alone, not on the order in which it was picked, nor on
 another ratio or budget that reach the same set share its bounds and exact gains.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from deferlearn._utils.compiling import compiled
 from deferlearn._utils.types import Array, Bools, Index
-from deferlearn.objective import Objective
+from deferlearn.objective import Objective, Pick, Rounds
 
 # Scores this close, relative to the score or to F(V) (to one hinge, if that is smaller), are equal: the
 # smallest index wins. Without F(V) every score of a hard margin with F = 1e-18 would be a tie.
@@ -58,7 +59,7 @@ class State:
 
     def __init__(self, objective: Objective, unit: float) -> None:
         self.objective = objective
-        self._unit = unit
+        self.unit = unit
         self.value = objective.value
         n = len(objective.kept)
         self.known = Known(
@@ -73,6 +74,11 @@ class State:
     def nbytes(self) -> int:
         """Bytes that keeping this state takes."""
         return self.objective.nbytes + sum(array.nbytes for array in self.known)
+
+    @property
+    def untouched(self) -> bool:
+        """Whether no gain has been asked for in this state."""
+        return not self.known.bounded.any()
 
     def rest(self) -> None:
         """Stay without what the objective has worked out, which goes along with the next state."""
@@ -94,7 +100,7 @@ class State:
         """
         before = self.n_solved
         while True:
-            found = survey(candidates, self.known, loss, omega, tol, self._unit)
+            found = survey(candidates, self.known, loss, omega, tol, self.unit)
             if found.unknown:
                 self._bound(candidates, omega, loss, tol)
             elif found.ask >= 0:
@@ -164,6 +170,9 @@ class States:
         The starting point; it is copied, and left as it was.
     keep : bool, default=True
         Whether to remember states, for several runs. A single run needs only the last.
+    ratios : tuple of float, default=None
+        The smallest and the largest submodularity ratio of the runs, if these are known: picks are then
+        found for all of them at once, as far as they agree.
 
     Attributes
     ----------
@@ -171,17 +180,24 @@ class States:
         The state in which nothing has been deferred.
     """
 
-    def __init__(self, objective: Objective, keep: bool = True) -> None:
+    def __init__(
+        self, objective: Objective, keep: bool = True, ratios: tuple[float, float] | None = None
+    ) -> None:
         self._keep = keep
+        self.ratios = ratios
         self._source = objective
         start = objective.copy()
         self.candidates = np.flatnonzero(objective.kept)
-        self._unit = min(1.0, start.value)
+        self.unit = min(1.0, start.value)
         self._names = _names_of_samples(len(objective.kept))
-        self.root = State(start, self._unit)
+        self.root = State(start, self.unit)
         self._states: dict[int, State] = {EMPTY: self.root}
         # Sets whose states were not needed so far, each with the sample that completed it.
         self._passed: dict[int, int] = {}
+        # Picks in sets, by what they depend on besides the set.
+        self._picks: dict[tuple[Any, ...], list[Pick]] = {}
+        # The last state that a run has reached, with the name of its set.
+        self._last: tuple[int, State] = (EMPTY, self.root)
         self._visited = {EMPTY}
         self._room, self._full = KEPT_BYTES, not keep
 
@@ -211,6 +227,58 @@ class States:
             state.rest()
         return known, chosen
 
+    def pick_at(self, key: tuple[Any, ...], omega: float) -> Pick | None:
+        """The pick that is known for this omega; the key is the set's name and what else it depends on."""
+        for pick in self._picks.get(key, ()):
+            if pick.low <= omega <= pick.high:
+                return pick
+        return None
+
+    def look_ahead(
+        self, state: State, keys: Callable[[int, int], tuple[Any, ...]], picked: int, rounds: Rounds
+    ) -> tuple[State, int] | None:
+        """Let the objective make rounds by itself, and remember its picks.
+
+        ``keys`` gives the key of a pick by the name of its set and the number of the round. Returns the
+        state at the end with the name of its set, or None if no round was made.
+        """
+        objective = state.objective
+        if state is self._states.get(picked):
+            objective = objective.copy()
+        picks = objective.rounds_ahead(rounds)
+        if not picks:
+            return None
+        for number, pick in enumerate(picks):
+            self._picks.setdefault(keys(picked, number), []).append(pick)
+            picked ^= self._names[pick.k]
+            self._visited.add(picked)
+            if picked not in self._states:
+                self._passed.setdefault(picked, pick.k)
+        return self._keep_state(State(objective, self.unit), picked), picked
+
+    def name_with(self, picked: int, k: int) -> int:
+        """The name of a set with one more sample."""
+        return picked ^ self._names[k]
+
+    def state_of(self, picked: int) -> State:
+        """The state of a set that has been visited."""
+        name, state = self._last
+        if name == picked:
+            return state
+        known = self._states.get(picked)
+        return self._reach(picked) if known is None else known
+
+    def end(self, picked: int, state: State) -> None:
+        """Remember where a run has ended."""
+        self._last = picked, state
+
+    def objective_after(self, order: Index) -> Objective:
+        """The objective without the samples of a run, in the order in which they were removed."""
+        picked = EMPTY
+        for k in order.tolist():
+            picked ^= self._names[k]
+        return self.state_of(picked).objective
+
     @property
     def n_states(self) -> int:
         """Distinct sets visited."""
@@ -221,14 +289,16 @@ class States:
         if state is self._states.get(picked):
             state.rest()
         objective.remove(k)
-        following = State(objective, self._unit)
-        self._room -= following.nbytes
+        return self._keep_state(State(objective, self.unit), picked ^ self._names[k])
+
+    def _keep_state(self, state: State, chosen: int) -> State:
+        """Keep the state of a set, if there is room, for runs that come by."""
+        self._room -= state.nbytes
         self._full = self._full or self._room < 0
         if not self._full:
-            chosen = picked ^ self._names[k]
-            self._states[chosen] = following
+            self._states[chosen] = state
             self._passed.pop(chosen, None)
-        return following
+        return state
 
     def pass_through(self, order: Index) -> None:
         """Count the sets of a run that was finished earlier, without making their states."""

@@ -89,13 +89,15 @@ def submodularity_sweep(
         )
     if not 0.0 <= lower_bound <= 1.0:
         raise ValueError(f"lower_bound={plain(lower_bound)!r} must be a number in [0, 1].")
+    ratios = sweep_ratios(delta, lower_bound)
     shared = states if states is not None else States(objective)
+    shared.ratios = (ratios[-1], ratios[0])
     runs: list[SelectionResult] = []
     with opened(checkpoint) as file:
         if file is not None:
             options["checkpoint"] = file
         try:
-            for ratio in sweep_ratios(delta, lower_bound):
+            for ratio in ratios:
                 runs.append(algorithm(objective, human_loss, n, ratio, states=shared, **options))
         except KeyboardInterrupt as stopped:
             if isinstance(stopped, SelectionInterrupted):

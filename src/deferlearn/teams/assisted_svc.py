@@ -238,9 +238,9 @@ class AssistedSVC(SVMTeam):
         objective = samples.objective(self.n_jobs)
         self._say(f"machine on all {len(samples)} samples: F = {objective.value:.6g}")
         selector = self._selector(seed, self.verbose)
-        result = selector.run(objective, self.human_loss_, budget)
+        result, rest = selector.run(objective, self.human_loss_, budget)
         self._say(f"deferred {len(result.order)} of at most {budget}: g - c = {result.value:.6g}")
-        self._store_selection(result, objective, samples)
+        self._store_selection(result, objective, rest, samples)
         self._fit_policy(policy, samples, selector, seed, folds)
         return self
 
@@ -275,7 +275,11 @@ class AssistedSVC(SVMTeam):
                 )
 
     def _store_selection(
-        self, result: SelectionResult, objective: SVMObjective, samples: Samples
+        self,
+        result: SelectionResult,
+        objective: SVMObjective,
+        rest: SVMObjective,
+        samples: Samples,
     ) -> None:
         """Keep the picks, and the machine of the rest."""
         self.selection_ = result
@@ -285,10 +289,7 @@ class AssistedSVC(SVMTeam):
         # For `certify`, in this process only: `__getstate__` leaves it out.
         self._objective: SVMObjective | None = objective
         self._certificate: Certificate | None = None
-        state = objective.copy()
-        for k in result.order:
-            state.remove(int(k))
-        self._machine = samples.machine_in(state)
+        self._machine = samples.machine_in(rest)
         self._warn_of_lost_classes(samples.y)
 
     def _fit_policy(
@@ -395,7 +396,8 @@ class AssistedSVC(SVMTeam):
                 samples.hinge_cost(self.deferral_cost),
                 count_of(self.budget, len(samples)),
             )
-            return selector.run(samples.objective(context.n_jobs), loss, budget).submodularity_ratio
+            result, _ = selector.run(samples.objective(context.n_jobs), loss, budget)
+            return result.submodularity_ratio
 
         ratio = self.submodularity_ratio
         if ratio == "sweep":
@@ -500,12 +502,10 @@ def _select_without(
     train: Index, test: Index, samples: Samples, loss: Array, selector: Selector, budget: int
 ) -> _FoldFit:
     part = samples.part(train)
-    objective = part.objective()
+    result, rest = selector.run(part.objective(), loss[train], budget)
     deferred = np.zeros(len(train), dtype=bool)
-    for k in selector.run(objective, loss[train], budget).order:
-        objective.remove(int(k))
-        deferred[k] = True
-    decide = part.machine_in(objective).decision_function
+    deferred[result.order] = True
+    decide = part.machine_in(rest).decision_function
     return _FoldFit(decide(samples.seen_by(test, train)), decide(part.X), deferred)
 
 

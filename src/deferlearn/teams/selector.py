@@ -41,8 +41,10 @@ class Selector:
     seed: int
     verbose: int = 0
 
-    def run(self, objective: SVMObjective, loss: Array, n: int) -> SelectionResult:
-        """Select at most n samples."""
+    def run(
+        self, objective: SVMObjective, loss: Array, n: int
+    ) -> tuple[SelectionResult, SVMObjective]:
+        """Select at most n samples; the selection, and the objective without them."""
         options: dict[str, Any] = {"min_kept_per_class": self.min_kept_per_class}
         algorithm: Any = distorted_greedy
         if self.selection != "unconstrained":
@@ -55,12 +57,17 @@ class Selector:
             options["random_state"] = self.seed
         if self.verbose:
             options["callback"] = partial(_report, every=max(1, n // 10))
+        states = States(objective, keep=self.ratio == "sweep")
+        options["states"] = states
         if self.ratio == "sweep":
-            return submodularity_sweep(
+            result = submodularity_sweep(
                 objective, loss, n, delta=self.delta, algorithm=algorithm, **options
             )
-        result: SelectionResult = algorithm(objective, loss, n, self.ratio, **options)
-        return result
+        else:
+            result = algorithm(objective, loss, n, self.ratio, **options)
+        rest = states.objective_after(result.order)
+        assert isinstance(rest, SVMObjective)
+        return result, rest
 
     def for_part(self, ratio: float, share: float) -> Self:
         """The same for a part of the samples: at the ratio found on all, with its share of the floor."""

@@ -1,0 +1,623 @@
+r"""Round after round of a greedy selection in one compiled call.
+
+In a round the candidate with the largest score ``omega * gain - cost`` is found, provably, and removed.
+What lies between the parts of a round would cost more than they do on a few thousand samples, so that the
+state moves on in here, as long as nothing unusual happens.
+
+Only the samples of an *arena* move. Where it does not hold every sample, the others stay at their bounds:
+a round counts only if their conditions hold at its end and none of them can have a better score, by
+how far the machine can have moved since the arena was made (Cauchy and Schwarz).
+
+Upper bounds: an offset demands ``y.a = 0``, so a sample cannot simply leave. The free samples can make up
+for one unit of it, in one way for positive and in another for negative samples (`Relief`), and with that
+the dual point of the state without sample k is known in closed form. It does not respond to where k lies:
+the smaller alpha is, the more candidates it leaves, for `tightening` and in the end for paths.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from deferlearn._utils.compiling import compiled, internal
+from deferlearn._utils.types import Array, Bools, Index
+from deferlearn.objective.arrays import (
+    Candidates,
+    FreeSet,
+    Numbers,
+    Outsiders,
+    Point,
+    Samples,
+    Snapshot,
+    Start,
+    Working,
+)
+from deferlearn.objective.path import DONE, OUT, STEP_ROUNDING, Drift
+from deferlearn.objective.removal import End, copy_start, removal_end
+from deferlearn.objective.state import SUM_ROUNDING
+from deferlearn.objective.tightening import FEW
+
+# Why the rounds ended.
+ALL_DONE = 0
+STALE = 1  # bounds must be tighter, and the samples that respond are not near the margin any more
+OUTSIDE = 2  # a sample outside of the arena matters
+UNUSUAL = 3  # for the caller to do this round in another way
+
+# Scores this close to the best, relative, may be ties for the caller: they are solved too.
+CLOSE = 1e-8
+# Exact solutions in one round; beyond, the caller has other means.
+MOST_SOLVED = 1000
+# Bound samples that paths look at: a multiple of the free ones, and at least so many.
+INNER, LEAST_INNER = 1, 96
+# Beyond this share of free samples outside of it, a new near set is due.
+STALE_SHARE = 0.25
+# Imbalance of a relief, relative: more than rounding is left of it.
+BALANCED = 1e-14
+# Rounding of a product of two lengths, relative, with room to spare.
+PRODUCT_ROUNDING = 1e-12
+
+
+class Arena(NamedTuple):
+    """The samples that may move, what each costs, and which of them may be removed."""
+
+    Q: Array
+    samples: Samples
+    index: Index  # their numbers among all samples
+    cost: Array
+    allowed: Bools
+    kept: Bools
+
+
+class Inner(NamedTuple):
+    """The samples of the arena that the paths of a round look at, and where each of the arena stands."""
+
+    ids: Index
+    place: Index  # -1: not among them
+    working: Working
+
+
+class Bystanders(NamedTuple):
+    """The kept samples outside of the arena, at their bounds, when the arena was made."""
+
+    y: Array
+    root: Array
+    diagonal: Array
+    weight: Array
+    a: Array
+    G: Array
+    cost: Array
+    allowed: Bools
+
+
+class Plan(NamedTuple):
+    """For each round omega, and the smallest and largest omega for which its pick may be asked for."""
+
+    omega: Array
+    lowest: Array
+    highest: Array
+    drawn: Index  # one row of candidates per round; no columns: every sample that is allowed
+
+
+class Record(NamedTuple):
+    """What happened in each round; the pick is the best for every omega from ``low`` to ``high``."""
+
+    pick: Index
+    gain: Array
+    low: Array
+    high: Array
+    n_candidates: Index
+    n_exact: Index
+    value: Array  # of the state after the round
+
+
+class Moving(NamedTuple):
+    """The numbers of a state that moves."""
+
+    p: int
+    beta: float
+    mu: float
+    total: float
+    quadratic: float
+    length: float  # the sum of the lengths of the a_i's images
+    weight: float  # of the kept samples
+    negative: int  # how many are kept
+    positive: int
+    gap: float
+    blur: float
+    far: float  # at most how far mu w is from where it was when the arena was made
+
+
+class Terms(NamedTuple):
+    """What is exact enough: a duality gap, relative; scores that tie; the steps of a path at most."""
+
+    gap: float
+    tie: float
+    unit: float  # what ties are relative to, if not to the score
+    most_steps: int
+
+
+class Stop(NamedTuple):
+    """How many rounds were made, why they ended, where the state is, and what it took."""
+
+    rounds: int
+    why: int
+    moving: Moving
+    n_paths: int
+    n_steps: int
+
+
+class Relief(NamedTuple):
+    """How one unit of ``y.a`` is made up for: the change of a, in numbers, and its image under Q."""
+
+    there: bool
+    unit: float
+    added: float
+    cross: float  # a'Q change
+    square: float
+    length: float
+    image: Array
+    touched: Bools
+
+
+@internal
+def _relief(there, start, unit, arena, inner, by, most_steps, end_point, end_free, drift):
+    """Let the free samples make up for ``unit`` of y.a."""
+    e = len(arena.index)
+    image, touched = np.zeros(e), np.zeros(e, dtype=np.bool_)
+    if not there:
+        return Relief(False, unit, 0.0, 0.0, 0.0, 0.0, image, touched)
+    # All free samples together, each as the others let it; by a path where one of them meets a bound.
+    good, owed = start.p > 0, unit
+    for i in range(len(inner.ids)):
+        end_point.a[i] = start.point.a[i]
+    for r in range(start.p):
+        i = start.free.members[r]
+        end_point.a[i] += unit * start.free.R[1 + r, 0]
+        good &= 0.0 <= end_point.a[i] <= start.working.upper[i]
+        owed -= start.working.y[i] * (end_point.a[i] - start.point.a[i])
+    if not good or abs(owed) > BALANCED * abs(unit):
+        copy_start(start, end_point, end_free)
+        for i in range(len(drift.G)):
+            drift.G[i] = 0.0
+        moving = Drift(drift.G, drift.G_lo, unit, 0.0)
+        end = by(start.working, end_point, start.beta, end_free, start.p, moving, most_steps)
+        good = end.outcome == DONE
+    y, root = start.working.y, start.working.root
+    added, cross, length = 0.0, 0.0, 0.0
+    for i in range(len(inner.ids)):
+        d = end_point.a[i] - start.point.a[i]
+        if d != 0.0:
+            touched[inner.ids[i]] = True
+            added += d
+            cross += d * (start.point.G[i] - y[i] * start.beta + start.mu)
+            length += abs(d) * root[i]
+            row = arena.Q[inner.ids[i]]
+            for j in range(e):
+                image[j] += d * row[j]
+    square = 0.0
+    for i in range(len(inner.ids)):
+        square += (end_point.a[i] - start.point.a[i]) * image[inner.ids[i]]
+    return Relief(good, unit, added, cross, max(square, 0.0), length, image, touched)
+
+
+@internal
+def _upper_bound(numbers, relief, a, root, diagonal, image, relieved, mu):
+    """Of the gain of a sample that leaves while ``relief`` makes up for it; no more than F."""
+    share = a / abs(relief.unit) if a > 0.0 and relief.unit != 0.0 else 0.0
+    total = numbers.total + share * relief.added - a
+    square = numbers.quadratic + share * (2.0 * relief.cross + share * relief.square)
+    square += a * (a * diagonal - 2.0 * (image + share * relieved))
+    length = a * root + share * relief.length
+    square += SUM_ROUNDING * (numbers.quadratic + length * (2.0 * numbers.present + length))
+    return min(numbers.value, numbers.value - (total - square / (2.0 * mu)))
+
+
+@internal
+def _numbers(moving):
+    value = moving.total - moving.quadratic / (2.0 * moving.mu)
+    slack = SUM_ROUNDING * (moving.total + value) + moving.gap / moving.mu
+    present = np.sqrt(max(moving.quadratic, 0.0)) + moving.length
+    return Numbers(
+        moving.beta, moving.mu, moving.total, moving.quadratic, present, value,
+        moving.beta, moving.beta, slack,
+    )  # fmt: skip
+
+
+@internal
+def _floor(gain, own_cost, value, cost, omega):
+    """The gain from which on a sample may have the largest score, or one that ties with it."""
+    best = omega * gain - own_cost
+    goal = best - CLOSE * max(min(1.0, value), abs(best))
+    return (goal + cost) / omega
+
+
+@internal
+def _narrow(low, high, gain, cost, bound, other_cost, value):
+    """The omegas from low to high for which a gain is worth more than another of at most ``bound``."""
+    ahead = gain - bound
+    needed = cost - other_cost + CLOSE * max(min(1.0, value), gain + cost)
+    if ahead > 0.0:
+        low = max(low, needed / ahead)
+    elif needed > 0.0:
+        low = np.inf
+    elif ahead < 0.0:
+        high = min(high, needed / ahead)
+    return low, high
+
+
+@internal
+def _stale(near, members, p):
+    """Whether too many free samples are not among those that respond."""
+    missing = 0
+    for i in range(p):
+        missing += near.position[members[i]] < 0
+    return len(near.ks) == 0 or missing > STALE_SHARE * p
+
+
+@internal
+def _room(e, free):
+    point = Point(np.empty(e), np.zeros(e), np.empty(e), np.empty(e, dtype=np.int8))
+    return point, FreeSet(np.empty_like(free.members), np.empty_like(free.R))
+
+
+@internal
+def _within(distance, reach):
+    count = 0
+    for i in range(len(distance)):
+        count += distance[i] <= reach
+    return count
+
+
+@internal
+def _choose_inner(arena, point, members, p, size):
+    """The free samples and, of the others, about ``size`` that are closest to the margin."""
+    samples = arena.samples
+    e = len(arena.index)
+    distance = np.empty(e)
+    furthest = 0.0
+    for i in range(e):
+        distance[i] = abs(point.G[i]) / max(samples.root[i], 1e-3)
+        if point.status[i] == OUT:
+            distance[i] = np.inf
+        else:
+            furthest = max(furthest, distance[i])
+    for i in range(p):
+        distance[members[i]] = -1.0
+    near, reach, furthest_yet = 0.0, furthest, furthest
+    for _ in range(60):  # by halving: a little more or less is as good
+        count = _within(distance, reach) - p
+        if count <= size and (reach == furthest or count >= 0.8 * size):
+            break
+        if count > size:
+            furthest_yet = reach
+            reach = (near + reach) / 2.0
+        else:
+            near, reach = reach, (reach + furthest_yet) / 2.0
+    w = _within(distance, reach)
+    ids, place = np.empty(w, dtype=np.int64), np.full(e, -1)
+    w = 0
+    for i in range(e):
+        if distance[i] <= reach:
+            ids[w] = i
+            place[i] = w
+            w += 1
+    Q = np.empty((w, w))
+    y, upper, root = np.empty(w), np.empty(w), np.empty(w)
+    for i in range(w):
+        y[i], upper[i], root[i] = samples.y[ids[i]], samples.upper[ids[i]], samples.root[ids[i]]
+        row = arena.Q[ids[i]]
+        for j in range(w):
+            Q[i, j] = row[ids[j]]
+    return Inner(ids, place, Working(Q, y, upper, root, samples.offset))
+
+
+@compiled
+def advance(arena, bystanders, plan, point, free, moving, near, terms, record, by, tighten):
+    """Make the rounds of a plan, changing the state in place, as far as it goes.
+
+    ``by`` and ``tighten`` are the addresses of `path.FOLLOW` and `tightening.TIGHTEN`.
+    """
+    samples, cost, allowed, kept = arena.samples, arena.cost, arena.allowed, arena.kept
+    y, weight, upper, root = samples.y, samples.weight, samples.upper, samples.root
+    alpha, offset = samples.alpha, samples.offset
+    a, G, status, members = point.a, point.G, point.status, free.members
+    e = len(arena.index)
+    lower, higher, floor = np.empty(e), np.empty(e), np.empty(e)
+    mu_new, new_G = np.empty(e), np.empty(e)
+    solved = np.zeros(e, dtype=np.bool_)
+    everything = np.arange(e)
+    beta_then, mu_then = moving.beta, moving.mu
+    n_paths, n_steps, rounds = 0, 0, 0
+    why, fresh, size = ALL_DONE, True, 0
+    one, one_number = np.zeros(1, dtype=np.int64), np.zeros((8, 1))
+    inner = _choose_inner(arena, point, members, moving.p, 1)
+    while rounds < len(plan.omega):
+        # The inner set is chosen once for several rounds; after a failure it grows.
+        if fresh:
+            size = max(size, INNER * moving.p, LEAST_INNER)
+            inner = _choose_inner(arena, point, members, moving.p, size)
+            w = len(inner.ids)
+            trial, trial_free = _room(w, free)
+            found, found_free = _room(w, free)
+            here, here_free = _room(w, free)
+            column, no_column = np.zeros((1, w)), np.zeros((1, w))
+            drift = Drift(np.empty(w), np.zeros(w), 0.0, 0.0)
+            fresh = False
+        w = len(inner.ids)
+        for i in range(w):
+            here.a[i], here.G[i] = a[inner.ids[i]], G[inner.ids[i]]
+            here.status[i] = status[inner.ids[i]]
+        for i in range(moving.p):
+            here_free.members[i] = inner.place[members[i]]
+        start = Start(
+            inner.working, here, FreeSet(here_free.members, free.R), moving.p, moving.beta,
+            moving.mu, moving.quadratic, moving.blur,
+        )  # fmt: skip
+        omega = plan.omega[rounds]
+        numbers = _numbers(moving)
+        value, slack = numbers.value, numbers.slack
+        asked = everything if plan.drawn.shape[1] == 0 else plan.drawn[rounds]
+        # Lower bounds, and the most promising candidate.
+        count, at, largest = 0, -1, 0.0
+        for k in asked:
+            if not allowed[k]:
+                continue
+            count += 1
+            solved[k] = False
+            mu_new[k] = 2.0 * alpha * (moving.weight - weight[k])
+            hinge = max(0.0, -G[k]) / moving.mu
+            lower[k] = weight[k] * (alpha * moving.quadratic / moving.mu**2 + hinge)
+            lower[k] = max(min(lower[k], value) - slack, 0.0)
+            largest = max(largest, upper[k])
+            if at < 0 or omega * lower[k] - cost[k] > omega * lower[at] - cost[at]:
+                at = k
+        # Removals that leave nothing, or with an offset one class, have no path.
+        left = moving.negative + moving.positive
+        if offset:
+            left = min(moving.negative, moving.positive)
+        if count == 0 or left <= 1:
+            why = UNUSUAL
+            break
+        plus = _relief(
+            offset, start, largest, arena, inner, by, terms.most_steps, trial, trial_free, drift
+        )
+        minus = _relief(
+            offset, start, -largest, arena, inner, by, terms.most_steps, trial, trial_free, drift
+        )
+        best_at, best_gain, best_score, n_solved = -1, 0.0, -np.inf, 0
+        best_end = End(DONE, 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        decided, small = False, False
+        while True:
+            one[0] = inner.place[at]
+            if one[0] < 0:
+                one_number[0, 0], one_number[2, 0] = samples.diagonal[at], a[at]
+                one_number[4, 0], one_number[5, 0] = y[at], G[at]
+                row = arena.Q[at]
+                for i in range(w):
+                    column[0, i] = row[inner.ids[i]]
+            outside = Outsiders(
+                one_number[0], one_number[1], one_number[2], one_number[3], one_number[4],
+                one_number[5], column, no_column,
+            )  # fmt: skip
+            one_number[6, 0] = mu_new[at]
+            candidate = Candidates(one, one, one_number[6], outside)
+            end = removal_end(
+                start, None, candidate, 0, terms.most_steps, by, trial, trial_free, drift
+            )
+            n_solved += 1
+            n_steps += end.steps
+            if end.outcome != DONE or end.gap > terms.gap * max(1.0, value) * mu_new[at]:
+                small = True
+                break
+            solved[at] = True
+            lower[at] = higher[at] = min(max(end.gain, 0.0), value)
+            score = omega * lower[at] - cost[at]
+            if decided or score > best_score:
+                trial, found = found, trial
+                trial_free, found_free = found_free, trial_free
+                best_at, best_gain, best_score, best_end = at, lower[at], score, end
+            if decided:
+                break
+            if best_score <= 0.0:
+                why = UNUSUAL  # no pick; in later rounds, with a larger omega, there may be
+                break
+            if n_solved == 1:
+                why = _bound_others(
+                    asked, omega, plan.lowest[rounds], plan.highest[rounds], best_at, arena, point,
+                    free, kept, moving, numbers, plus, minus, near, tighten, mu_new, solved,
+                    lower, higher, floor,
+                )  # fmt: skip
+                if why != ALL_DONE:
+                    break
+            # The next to solve is the one with the largest upper score.
+            at, most = -1, -np.inf
+            for k in asked:
+                if allowed[k] and not solved[k] and omega * higher[k] - cost[k] > most:
+                    enough = _floor(best_gain, cost[best_at], value, cost[k], omega) - slack
+                    if higher[k] >= enough:
+                        at, most = k, omega * higher[k] - cost[k]
+            if at < 0:  # of scores that tie the smallest index wins
+                at = best_at
+                tie = terms.tie * max(terms.unit, abs(best_score))
+                for k in asked:
+                    if allowed[k] and solved[k] and arena.index[k] < arena.index[at]:
+                        score = omega * lower[k] - cost[k]
+                        if score >= best_score - tie and score > 0.0:
+                            at = k
+                if at == best_at:
+                    break
+                decided = True
+            elif n_solved >= MOST_SOLVED:
+                why = UNUSUAL
+                break
+        n_paths += n_solved
+        if why != ALL_DONE:
+            break
+
+        # The winner's end must be optimal for the samples of the arena that did not move, too.
+        gap, blur = best_end.gap, best_end.blur
+        if not small:
+            shift = mu_new[best_at] - moving.mu
+            for j in range(e):
+                new_G[j] = G[j] + y[j] * (best_end.beta - moving.beta) - shift
+            changed = 0.0
+            for i in range(w + 1):
+                at = best_at
+                d = -a[at] if inner.place[at] < 0 else 0.0
+                if i < w:
+                    at = inner.ids[i]
+                    d = found.a[i] - here.a[i]
+                if d != 0.0:
+                    changed += abs(d) * root[at]
+                    row = arena.Q[at]
+                    for j in range(e):
+                        new_G[j] += d * row[j]
+            longest = 0.0
+            for j in range(e):
+                longest = max(longest, root[j])
+            blur += STEP_ROUNDING * changed * longest
+            for j in range(e):
+                if inner.place[j] < 0 and kept[j] and j != best_at:
+                    if new_G[j] > 0.0:
+                        gap += a[j] * new_G[j]
+                    else:
+                        gap -= (upper[j] - a[j]) * new_G[j]
+                    gap += blur * max(a[j], upper[j] - a[j])
+            small = gap > terms.gap * max(1.0, value) * mu_new[best_at]
+        if small:
+            if size >= e:
+                why = UNUSUAL
+                break
+            size, fresh = 2 * w, True
+            continue
+
+        # For which other omegas is it the best?
+        low, high = cost[best_at] / best_gain * (1.0 + CLOSE), np.inf
+        for k in asked:
+            if allowed[k] and k != best_at:
+                low, high = _narrow(
+                    low, high, best_gain, cost[best_at], higher[k], cost[k], value
+                )
+        low, high, fits = _stand_by(
+            bystanders, moving, numbers, plus, minus, best_end, mu_new[best_at], beta_then,
+            mu_then, offset, alpha, omega, best_gain, cost[best_at], low, high,
+        )  # fmt: skip
+        if not fits:
+            why = OUTSIDE
+            break
+
+        # The state moves on.
+        length = moving.length
+        if inner.place[best_at] < 0:
+            length -= a[best_at] * root[best_at]
+            a[best_at], status[best_at] = 0.0, OUT
+        for i in range(w):
+            j = inner.ids[i]
+            length += (found.a[i] - a[j]) * root[j]
+            a[j], status[j] = found.a[i], found.status[i]
+        for j in range(e):
+            G[j] = new_G[j]
+        for i in range(w):
+            G[inner.ids[i]] = found.G[i]
+        for i in range(best_end.p):
+            members[i] = inner.ids[found_free.members[i]]
+        q = best_end.p + (1 if offset else 0)
+        for i in range(q):
+            for j in range(q):
+                free.R[i, j] = found_free.R[i, j]
+        allowed[best_at] = False
+        kept[best_at] = False
+        positive = 1 if y[best_at] > 0.0 else 0
+        moving = Moving(
+            best_end.p, best_end.beta, mu_new[best_at], moving.total + best_end.added,
+            moving.quadratic + best_end.squared, length, moving.weight - weight[best_at],
+            moving.negative - (1 - positive), moving.positive - positive, gap,
+            blur, moving.far + best_end.moved * (1.0 + PRODUCT_ROUNDING),
+        )  # fmt: skip
+        record.pick[rounds], record.gain[rounds] = best_at, best_gain
+        record.low[rounds], record.high[rounds] = min(low, omega), max(high, omega)
+        if not low <= omega <= high:
+            record.low[rounds] = record.high[rounds] = omega
+        record.n_candidates[rounds], record.n_exact[rounds] = count, n_solved
+        record.value[rounds] = _numbers(moving).value
+        rounds += 1
+    return Stop(rounds, why, moving, n_paths, n_steps)
+
+
+@internal
+def _bound_others(
+    asked, omega, lowest, highest, best_at, arena, point, free, kept, moving, numbers, plus, minus, near,
+    tighten, mu_new, solved, lower, higher, floor,
+):  # fmt: skip
+    """Upper bounds of the gains of all other candidates, tighter where the closed form leaves many."""
+    samples, cost, allowed = arena.samples, arena.cost, arena.allowed
+    y, root, diagonal = samples.y, samples.root, samples.diagonal
+    value, slack, gain = numbers.value, numbers.slack, lower[best_at]
+    n_open = 0
+    for k in asked:
+        if not allowed[k] or solved[k]:
+            continue
+        relief = plus if y[k] > 0.0 else minus
+        a = point.a[k]
+        higher[k] = value
+        if a == 0.0 or not samples.offset or (relief.there and not relief.touched[k]):
+            image = point.G[k] - y[k] * moving.beta + moving.mu
+            bound = _upper_bound(
+                numbers, relief, a, root[k], diagonal[k], image, relief.image[k], mu_new[k]
+            )
+            higher[k] = min(value, bound + slack)
+        lower[k] = min(lower[k], higher[k])
+        # Which scores can matter, for this omega or the outermost ones?
+        own = _floor(gain, cost[best_at], value, cost[k], omega) - slack
+        if a == 0.0 and higher[k] >= own:
+            return UNUSUAL  # many share one path
+        floor[k] = min(own, _floor(gain, cost[best_at], value, cost[k], lowest) - slack)
+        floor[k] = min(floor[k], _floor(gain, cost[best_at], value, cost[k], highest) - slack)
+        if higher[k] >= floor[k] and a > 0.0:
+            n_open += 1
+    if n_open <= FEW:
+        return ALL_DONE
+    if _stale(near, free.members, moving.p):
+        return STALE
+    open_, bounds = np.empty(n_open, dtype=np.int64), np.empty(n_open)
+    floors, mus = np.empty(n_open), np.empty(n_open)
+    i = 0
+    for k in asked:
+        if allowed[k] and not solved[k] and higher[k] >= floor[k] and point.a[k] > 0.0:
+            open_[i], floors[i], mus[i] = k, floor[k], mu_new[k]
+            i += 1
+    members = FreeSet(free.members[: moving.p], free.R)
+    tighten(open_, floors, mus, near, Snapshot(samples, point, kept, members, numbers), bounds)
+    for i in range(n_open):
+        k = open_[i]
+        higher[k] = min(higher[k], bounds[i] + slack)
+        lower[k] = min(lower[k], higher[k])
+    return ALL_DONE
+
+
+@internal
+def _stand_by(
+    bystanders, moving, numbers, plus, minus, end, mu, beta_then, mu_then, offset, alpha, omega, gain,
+    cost, low, high,
+):  # fmt: skip
+    """Whether the samples outside stay where they are and none has a better score; narrower omegas."""
+    y, root, a = bystanders.y, bystanders.root, bystanders.a
+    far = moving.far + end.moved * (1.0 + PRODUCT_ROUNDING)
+    for i in range(len(y)):
+        G = bystanders.G[i] + y[i] * (end.beta - beta_then) - (mu - mu_then)
+        if (G + root[i] * far > 0.0) if a[i] > 0.0 else (G - root[i] * far < 0.0):
+            return low, high, False
+        if not bystanders.allowed[i]:
+            continue
+        relief = plus if y[i] > 0.0 else minus
+        bound = numbers.value
+        if a[i] == 0.0 or relief.there or not offset:
+            image = bystanders.G[i] - y[i] * beta_then + mu_then - root[i] * moving.far
+            mu_without = 2.0 * alpha * (moving.weight - bystanders.weight[i])
+            bound = numbers.slack + _upper_bound(
+                numbers, relief, a[i], root[i], bystanders.diagonal[i], image,
+                -root[i] * np.sqrt(relief.square), mu_without,
+            )  # fmt: skip
+        if bound >= _floor(gain, cost, numbers.value, bystanders.cost[i], omega):
+            return low, high, False
+        low, high = _narrow(low, high, gain, cost, bound, bystanders.cost[i], numbers.value)
+    return low, high, True

@@ -1,0 +1,170 @@
+"""The arena of `rounds`: which samples it holds, and how a state moves through it."""
+
+import numpy as np
+
+from deferlearn._utils.types import Array, Bools, Index
+from deferlearn.objective.arrays import FreeSet, Near, Point, Responses, Samples
+from deferlearn.objective.crude import crude_bounds
+from deferlearn.objective.path import FOLLOW
+from deferlearn.objective.protocol import Pick
+from deferlearn.objective.response import make_near, take_over
+from deferlearn.objective.rounds import (
+    ALL_DONE,
+    OUTSIDE,
+    STALE,
+    UNUSUAL,
+    Arena,
+    Bystanders,
+    Moving,
+    Plan,
+    Record,
+    Stop,
+    Terms,
+    advance,
+)
+from deferlearn.objective.screening import near_margin
+from deferlearn.objective.solver import Counters, settle, start_of
+from deferlearn.objective.state import State, WorkingSet, nearest
+from deferlearn.objective.tightening import TIGHTEN
+
+# Up to this size every sample is in the arena: its Gram matrix takes 32 MB.
+WHOLE_ARENA = 2048
+# Beyond, the free samples, and bound ones near the margin: a multiple of the free ones, at least and at most;
+NEAR_MARGIN, LEAST_NEAR_MARGIN, MOST_NEAR_MARGIN = 3, 256, 1536
+# and the candidates with the best scores, so many.
+BEST_CANDIDATES = 512
+
+
+class Stage:
+    """An arena: the Gram matrix of its samples, and how those near the margin respond.
+
+    It does not depend on the state, and serves others, as long as few samples outside of it matter.
+    """
+
+    def __init__(self, state: State, index: Index) -> None:
+        problem = state.problem
+        self.ws = WorkingSet(problem, index, precise=False)
+        self.samples = Samples(
+            problem.y[index], problem.weight[index], problem.upper[index], problem.root[index],
+            problem.gram.diagonal[index], problem.alpha, problem.offset, problem.hard,
+        )  # fmt: skip
+        self.near = _no_near(len(index))
+
+    def renew_near(self, state: State) -> None:
+        """Let the samples near the margin of this state respond; what others have learned stays."""
+        ws = self.ws
+        near = ws.position[near_margin(state, ws.index)]
+        old, n = self.near, len(ws.index)
+        self.near = make_near(ws.arrays, near, near, n, n, whole=True)
+        known = np.flatnonzero(state.kept[ws.index] & (old.responses.age >= 0))
+        take_over(old, known, self.near, known, state.G[ws.index])
+        self.near.responses.rows[known] = ws.arrays.Q[np.ix_(known, near)]
+
+    def advance(
+        self, state: State, cost: Array, allowed: Bools, plan: Plan, terms: Terms, counters: Counters
+    ) -> tuple[list[Pick], int]:
+        """Make rounds; the state moves on, and is verified. The picks, and why there are no more."""
+        ws = self.ws
+        start = start_of(state, ws)
+        point = type(start.point)(*(array.copy() for array in start.point))
+        free = FreeSet(start.free.members.copy(), start.free.R.copy())
+        arena = Arena(
+            ws.arrays.Q, self.samples, ws.index, cost[ws.index], allowed[ws.index], state.kept[ws.index]
+        )
+        sums, (negative, positive) = state.measures, state.class_counts
+        moving = Moving(
+            start.p, state.beta, state.mu, sums.total, sums.quadratic, sums.length,
+            state.total_weight, negative, positive, sums.gap, 0.0, 0.0,
+        )  # fmt: skip
+        bystanders = self._bystanders(state, cost, allowed)
+        count = len(plan.omega)
+        whole, real = np.zeros((3, count), dtype=np.int64), np.zeros((4, count))
+        record = Record(whole[0], *real[:3], whole[1], whole[2], real[3])
+        stop: Stop = advance(
+            arena, bystanders, plan, point, free, moving, self.near, terms, record,
+            FOLLOW.address, TIGHTEN.address,
+        )  # fmt: skip
+        counters.n_paths += stop.n_paths
+        counters.n_steps += stop.n_steps
+        counters.n_exact += stop.n_paths
+        picks = [
+            Pick(int(ws.index[k]), *rest)
+            for k, *rest in zip(*(column[: stop.rounds].tolist() for column in record), strict=True)
+        ]
+        if picks:
+            self._scatter(state, point, free, stop.moving, [pick.k for pick in picks])
+            settle(state, counters)
+            counters.n_removed += len(picks)
+        return picks, int(stop.why)
+
+    def _bystanders(self, state: State, cost: Array, allowed: Bools) -> Bystanders:
+        problem = state.problem
+        out = np.flatnonzero(state.kept & (self.ws.position < 0))
+        return Bystanders(
+            problem.y[out], problem.root[out], problem.gram.diagonal[out], problem.weight[out],
+            state.a[out], state.G[out], cost[out], allowed[out],
+        )  # fmt: skip
+
+    def _scatter(
+        self, state: State, point: Point, free: FreeSet, moving: Moving, removed: list[int]
+    ) -> None:
+        """Take over where the rounds have ended."""
+        index = self.ws.index
+        state.a[index], state.a_lo[index], state.status[index] = point.a, 0.0, point.status
+        state.kept[removed] = False
+        state.removed += removed
+        state.beta = float(moving.beta)
+        p = int(moving.p)
+        state.members = index[free.members[:p]]
+        q = p + 1 if state.problem.offset and p > 0 else p
+        state.R = free.R[:q, :q].copy()
+        state.changed()
+
+
+def _no_near(n: int) -> Near:
+    """Before any sample had to respond."""
+    none = np.empty((0, 0))
+    rows = np.empty((n, 0))
+    responses = Responses(rows, rows, rows, rows, np.full(n, -1), none, True)
+    empty = np.empty(0)
+    return Near(
+        np.empty(0, dtype=np.int64), np.full(n, -1), none, none, empty, empty, 0.0, responses
+    )
+
+
+def choose_arena(state: State, score: Array) -> Index:
+    """The samples that the next rounds may be about, by their positions near the margin and scores."""
+    n = len(state.kept)
+    if n <= WHOLE_ARENA:
+        return np.arange(n)
+    best = np.argpartition(-score, BEST_CANDIDATES)[:BEST_CANDIDATES]
+    extra = min(max(NEAR_MARGIN * len(state.members), LEAST_NEAR_MARGIN), MOST_NEAR_MARGIN)
+    return nearest(state, extra, best[np.isfinite(score[best])])
+
+
+def rounds_ahead(
+    state: State, stage: Stage | None, cost: Array, allowed: Bools, plan: Plan, terms: Terms,
+    counters: Counters,
+) -> tuple[list[Pick], Stage | None]:  # fmt: skip
+    """Rounds by one stage after another, until the plan is done or something unusual comes."""
+    picks: list[Pick] = []
+    before = ALL_DONE
+    while len(plan.omega):
+        if stage is None or not stage.ws.covers(state.members):
+            score = np.full(len(allowed), -np.inf)
+            ks = np.flatnonzero(allowed)
+            score[ks] = plan.omega[0] * crude_bounds(state, ks)[0] - cost[ks]
+            stage = Stage(state, choose_arena(state, score))
+        made, why = stage.advance(state, cost, allowed, plan, terms, counters)
+        picks += made
+        allowed[[pick.k for pick in made]] = False
+        plan = Plan(*(column[len(made) :] for column in plan))
+        # A gradient that is computed afresh may be all that it takes; what did not help will not.
+        if not made and why in (UNUSUAL, before):
+            break
+        before = why
+        if why == STALE:
+            stage.renew_near(state)
+        elif why == OUTSIDE:
+            stage = None
+    return picks, stage
