@@ -60,6 +60,7 @@ class Arena(NamedTuple):
     """The samples that may move, what each costs, and which of them may be removed."""
 
     Q: Array
+    rows: Array  # of X, signed, for the linear kernel; no columns if they are not at hand
     samples: Samples
     index: Index  # their numbers among all samples
     cost: Array
@@ -76,8 +77,12 @@ class Inner(NamedTuple):
 
 
 class Bystanders(NamedTuple):
-    """The kept samples outside of the arena, at their bounds, when the arena was made."""
+    """The kept samples outside of the arena, at their bounds.
 
+    G is what it was when the arena was made or, where the rows are at hand, what it is now.
+    """
+
+    rows: Array
     y: Array
     root: Array
     diagonal: Array
@@ -126,6 +131,15 @@ class Moving(NamedTuple):
     far: float  # at most how far mu w is from where it was when the arena was made
 
 
+class Then(NamedTuple):
+    """When the G of the bystanders was computed, and how far the machine can be from there."""
+
+    beta: float
+    mu: float
+    far: float  # before the round
+    reach: float  # after it
+
+
 class Terms(NamedTuple):
     """What is exact enough: a duality gap, relative; scores that tie; the steps of a path at most."""
 
@@ -156,15 +170,17 @@ class Relief(NamedTuple):
     length: float
     image: Array
     touched: Bools
+    vector: Array  # the image in feature space, where the rows are at hand
 
 
 @internal
 def _relief(there, start, unit, arena, inner, by, most_steps, end_point, end_free, drift):
     """Let the free samples make up for ``unit`` of y.a."""
     e = len(arena.index)
-    image, touched = np.zeros(e), np.zeros(e, dtype=np.bool_)
+    d_rows = arena.rows.shape[1]
+    image, touched, vector = np.zeros(e), np.zeros(e, dtype=np.bool_), np.zeros(d_rows)
     if not there:
-        return Relief(False, unit, 0.0, 0.0, 0.0, 0.0, image, touched)
+        return Relief(False, unit, 0.0, 0.0, 0.0, 0.0, image, touched, vector)
     # All free samples together, each as the others let it; by a path where one of them meets a bound.
     good, owed = start.p > 0, unit
     for i in range(len(inner.ids)):
@@ -193,10 +209,12 @@ def _relief(there, start, unit, arena, inner, by, most_steps, end_point, end_fre
             row = arena.Q[inner.ids[i]]
             for j in range(e):
                 image[j] += d * row[j]
+            for j in range(d_rows):
+                vector[j] += d * arena.rows[inner.ids[i], j]
     square = 0.0
     for i in range(len(inner.ids)):
         square += (end_point.a[i] - start.point.a[i]) * image[inner.ids[i]]
-    return Relief(good, unit, added, cross, max(square, 0.0), length, image, touched)
+    return Relief(good, unit, added, cross, max(square, 0.0), length, image, touched, vector)
 
 
 @internal
@@ -326,6 +344,8 @@ def advance(arena, bystanders, plan, point, free, moving, near, terms, record, b
     solved = np.zeros(e, dtype=np.bool_)
     everything = np.arange(e)
     beta_then, mu_then = moving.beta, moving.mu
+    d_rows = arena.rows.shape[1]
+    step, out_G = np.empty(d_rows), np.empty(len(bystanders.y))
     n_paths, n_steps, rounds = 0, 0, 0
     why, fresh, size = ALL_DONE, True, 0
     one, one_number = np.zeros(1, dtype=np.int64), np.zeros((8, 1))
@@ -460,6 +480,8 @@ def advance(arena, bystanders, plan, point, free, moving, near, terms, record, b
             for j in range(e):
                 new_G[j] = G[j] + y[j] * (best_end.beta - moving.beta) - shift
             changed = 0.0
+            for j in range(d_rows):
+                step[j] = 0.0
             for i in range(w + 1):
                 at = best_at
                 d = -a[at] if inner.place[at] < 0 else 0.0
@@ -471,6 +493,8 @@ def advance(arena, bystanders, plan, point, free, moving, near, terms, record, b
                     row = arena.Q[at]
                     for j in range(e):
                         new_G[j] += d * row[j]
+                    for j in range(d_rows):
+                        step[j] += d * arena.rows[at, j]
             longest = 0.0
             for j in range(e):
                 longest = max(longest, root[j])
@@ -497,9 +521,13 @@ def advance(arena, bystanders, plan, point, free, moving, near, terms, record, b
                 low, high = _narrow(
                     low, high, best_gain, cost[best_at], higher[k], cost[k], value
                 )
+        reach = moving.far + best_end.moved * (1.0 + PRODUCT_ROUNDING)
+        if d_rows > 0:
+            reach = blur
+        then = Then(beta_then, mu_then, moving.far, reach)
         low, high, fits = _stand_by(
-            bystanders, moving, numbers, plus, minus, best_end, mu_new[best_at], beta_then,
-            mu_then, offset, alpha, omega, best_gain, cost[best_at], low, high,
+            bystanders, step, out_G, moving, numbers, plus, minus, best_end, mu_new[best_at], then,
+            offset, alpha, omega, best_gain, cost[best_at], low, high,
         )  # fmt: skip
         if not fits:
             why = OUTSIDE
@@ -531,8 +559,12 @@ def advance(arena, bystanders, plan, point, free, moving, near, terms, record, b
             best_end.p, best_end.beta, mu_new[best_at], moving.total + best_end.added,
             moving.quadratic + best_end.squared, length, moving.weight - weight[best_at],
             moving.negative - (1 - positive), moving.positive - positive, gap,
-            blur, moving.far + best_end.moved * (1.0 + PRODUCT_ROUNDING),
+            blur, reach,
         )  # fmt: skip
+        if d_rows > 0:
+            beta_then, mu_then = moving.beta, moving.mu
+            for i in range(len(out_G)):
+                bystanders.G[i] = out_G[i]
         record.pick[rounds], record.gain[rounds] = best_at, best_gain
         record.low[rounds], record.high[rounds] = min(low, omega), max(high, omega)
         if not low <= omega <= high:
@@ -596,27 +628,36 @@ def _bound_others(
 
 @internal
 def _stand_by(
-    bystanders, moving, numbers, plus, minus, end, mu, beta_then, mu_then, offset, alpha, omega, gain,
+    bystanders, step, out_G, moving, numbers, plus, minus, end, mu, then, offset, alpha, omega, gain,
     cost, low, high,
 ):  # fmt: skip
-    """Whether the samples outside stay where they are and none has a better score; narrower omegas."""
-    y, root, a = bystanders.y, bystanders.root, bystanders.a
-    far = moving.far + end.moved * (1.0 + PRODUCT_ROUNDING)
+    """Whether the samples outside stay where they are and none has a better score; narrower omegas.
+
+    ``out_G`` becomes their G at the end of the round, up to what the machine can have moved it.
+    """
+    y, root, a, rows = bystanders.y, bystanders.root, bystanders.a, bystanders.rows
     for i in range(len(y)):
-        G = bystanders.G[i] + y[i] * (end.beta - beta_then) - (mu - mu_then)
-        if (G + root[i] * far > 0.0) if a[i] > 0.0 else (G - root[i] * far < 0.0):
+        G = bystanders.G[i] + y[i] * (end.beta - then.beta) - (mu - then.mu)
+        for j in range(len(step)):
+            G += rows[i, j] * step[j]
+        out_G[i] = G
+        if (G + root[i] * then.reach > 0.0) if a[i] > 0.0 else (G - root[i] * then.reach < 0.0):
             return low, high, False
         if not bystanders.allowed[i]:
             continue
         relief = plus if y[i] > 0.0 else minus
         bound = numbers.value
         if a[i] == 0.0 or relief.there or not offset:
-            image = bystanders.G[i] - y[i] * beta_then + mu_then - root[i] * moving.far
+            image = bystanders.G[i] - y[i] * then.beta + then.mu - root[i] * then.far
             mu_without = 2.0 * alpha * (moving.weight - bystanders.weight[i])
+            relieved = -root[i] * np.sqrt(relief.square)
+            if len(step) > 0 and a[i] > 0.0:
+                relieved = 0.0
+                for j in range(len(step)):
+                    relieved += rows[i, j] * relief.vector[j]
             bound = numbers.slack + _upper_bound(
-                numbers, relief, a[i], root[i], bystanders.diagonal[i], image,
-                -root[i] * np.sqrt(relief.square), mu_without,
-            )  # fmt: skip
+                numbers, relief, a[i], root[i], bystanders.diagonal[i], image, relieved, mu_without
+            )
         if bound >= _floor(gain, cost, numbers.value, bystanders.cost[i], omega):
             return low, high, False
         low, high = _narrow(low, high, gain, cost, bound, bystanders.cost[i], numbers.value)

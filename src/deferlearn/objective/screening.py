@@ -128,7 +128,9 @@ def _response(state: State, ws: WorkingSet, share: float) -> Response | None:
     return Response(state, ws, near) if len(near) else None
 
 
-def near_margin(state: State, index: Index, share: float = NEAR) -> Index:
+def near_margin(
+    state: State, index: Index, share: float = NEAR, least: int = LEAST_NEAR
+) -> Index:
     """Free samples and ``share`` times as many bound ones of ``index``, closest to the margin first."""
     bound = index[(state.status[index] == LOW) | (state.status[index] == UP)]
     distance = np.abs(state.G[bound]) / np.maximum(state.problem.root[bound], 1e-3)
@@ -136,6 +138,6 @@ def near_margin(state: State, index: Index, share: float = NEAR) -> Index:
     if len(members) > MOST_NEAR:  # those with the most room can make up for most
         a, upper = state.a[members], state.problem.upper[members]
         members = members[np.argsort(-np.minimum(a, upper - a), kind="stable")[:MOST_NEAR]]
-    count = max(LEAST_NEAR, min(int(share * len(members)), MOST_NEAR - len(members)))
+    count = max(least, min(int(share * len(members)), MOST_NEAR - len(members)))
     order = np.argsort(distance, kind="stable")[:count]
     return np.concatenate([members, bound[order]])

@@ -3,13 +3,13 @@
 import numpy as np
 
 from deferlearn._utils.types import Array, Bools, Index
+from deferlearn.kernels import LinearGram
 from deferlearn.objective.arrays import FreeSet, Near, Point, Responses, Samples
 from deferlearn.objective.crude import crude_bounds
 from deferlearn.objective.path import FOLLOW
 from deferlearn.objective.protocol import Pick
 from deferlearn.objective.response import make_near, take_over
 from deferlearn.objective.rounds import (
-    ALL_DONE,
     OUTSIDE,
     STALE,
     UNUSUAL,
@@ -27,12 +27,14 @@ from deferlearn.objective.solver import Counters, settle, start_of
 from deferlearn.objective.state import State, WorkingSet, nearest
 from deferlearn.objective.tightening import TIGHTEN
 
-# Up to this size every sample is in the arena: its Gram matrix takes 32 MB.
-WHOLE_ARENA = 2048
+# Up to this size every sample is in the arena: its Gram matrix takes 128 MB.
+WHOLE_ARENA = 4096
 # Beyond, the free samples, and bound ones near the margin: a multiple of the free ones, at least and at most;
 NEAR_MARGIN, LEAST_NEAR_MARGIN, MOST_NEAR_MARGIN = 3, 256, 1536
 # and the candidates with the best scores, so many.
-BEST_CANDIDATES = 512
+BEST_CANDIDATES = 1024
+# Bound samples that respond, at least: more of them last for more rounds.
+LEAST_RESPONDING = 64
 
 
 class Stage:
@@ -49,11 +51,15 @@ class Stage:
             problem.gram.diagonal[index], problem.alpha, problem.offset, problem.hard,
         )  # fmt: skip
         self.near = _no_near(len(index))
+        # Where some samples stay outside, rows tell how their G moves.
+        gram = problem.gram
+        rows = isinstance(gram, LinearGram) and not gram.sparse and not self.ws.whole
+        self.rows = gram.rows if rows else np.empty((0, 0))
 
     def renew_near(self, state: State) -> None:
         """Let the samples near the margin of this state respond; what others have learned stays."""
         ws = self.ws
-        near = ws.position[near_margin(state, ws.index)]
+        near = ws.position[near_margin(state, ws.index, least=LEAST_RESPONDING)]
         old, n = self.near, len(ws.index)
         self.near = make_near(ws.arrays, near, near, n, n, whole=True)
         known = np.flatnonzero(state.kept[ws.index] & (old.responses.age >= 0))
@@ -67,9 +73,11 @@ class Stage:
         ws = self.ws
         start = start_of(state, ws)
         point = type(start.point)(*(array.copy() for array in start.point))
-        free = FreeSet(start.free.members.copy(), start.free.R.copy())
+        free = FreeSet(start.free.members.copy(), np.empty_like(start.free.R))
+        q = len(state.R)
+        free.R[:q, :q] = state.R
         arena = Arena(
-            ws.arrays.Q, self.samples, ws.index, cost[ws.index], allowed[ws.index], state.kept[ws.index]
+            ws.arrays.Q, self.rows[ws.index] if len(self.rows) else self.rows, self.samples, ws.index, cost[ws.index], allowed[ws.index], state.kept[ws.index]
         )
         sums, (negative, positive) = state.measures, state.class_counts
         moving = Moving(
@@ -100,8 +108,9 @@ class Stage:
     def _bystanders(self, state: State, cost: Array, allowed: Bools) -> Bystanders:
         problem = state.problem
         out = np.flatnonzero(state.kept & (self.ws.position < 0))
+        rows = self.rows[out] if len(self.rows) else np.empty((len(out), 0))
         return Bystanders(
-            problem.y[out], problem.root[out], problem.gram.diagonal[out], problem.weight[out],
+            rows, problem.y[out], problem.root[out], problem.gram.diagonal[out], problem.weight[out],
             state.a[out], state.G[out], cost[out], allowed[out],
         )  # fmt: skip
 
@@ -148,7 +157,7 @@ def rounds_ahead(
 ) -> tuple[list[Pick], Stage | None]:  # fmt: skip
     """Rounds by one stage after another, until the plan is done or something unusual comes."""
     picks: list[Pick] = []
-    before = ALL_DONE
+    tried = set[int]()  # what was renewed since the last pick
     while len(plan.omega):
         if stage is None or not stage.ws.covers(state.members):
             score = np.full(len(allowed), -np.inf)
@@ -159,12 +168,14 @@ def rounds_ahead(
         picks += made
         allowed[[pick.k for pick in made]] = False
         plan = Plan(*(column[len(made) :] for column in plan))
-        # A gradient that is computed afresh may be all that it takes; what did not help will not.
-        if not made and why in (UNUSUAL, before):
+        if made:  # a gradient that is computed afresh may be all that it takes
+            tried = set()
+        elif why == UNUSUAL or why in tried:
             break
-        before = why
         if why == STALE:
             stage.renew_near(state)
         elif why == OUTSIDE:
             stage = None
+            tried.discard(STALE)
+        tried.add(why)
     return picks, stage
