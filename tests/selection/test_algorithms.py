@@ -364,6 +364,7 @@ class Reticent(SVMObjective):
     """Says of a gain beforehand only that it is one; has nothing but what every objective has."""
 
     score_bounds = Objective.score_bounds
+    rounds_ahead = Objective.rounds_ahead
 
     def gain_bounds(self, ks: Any) -> tuple[np.ndarray, np.ndarray]:
         return np.full(len(ks), -np.inf), np.full(len(ks), np.inf)

@@ -70,6 +70,9 @@ def run(
                 asked["random_state"] = stream
             record = file.begin(description(shared, loss, **asked))
         selection = _Run(shared, loss, n, ratio, tol, floor, algorithm=algorithm, **details)
+        # A run that goes on from a file must round as it did then: it takes one round at a time. With one
+        # candidate per round most rounds have no pick, and there is nothing to be gained.
+        selection.looks_ahead = file is None and tol == 0.0 and algorithm != "unconstrained"
         tell = callback or (lambda _: None)
         drawn = Draws(rounds(shared.candidates, n))
         # Without a fingerprint only gains tell one problem from another: then the picks are made again.
@@ -136,17 +139,18 @@ class _Run:
         # Where the rounds end that the objective has made by itself, and the number of the last.
         self._end: tuple[int, State] | None = None
         self._last_ahead = -1
+        self.looks_ahead = False
         # Other losses mean other picks in the same sets.
         self._losses = hash(loss.tobytes())
 
     def round(self, index: int, draws: Draws, record: Record) -> Iteration:
         """One round: as it was recorded, as it is known, or by looking for the best candidate."""
         weight = omega(self.ratio, self.n, index)
-        again = index < len(record.rounds)
-        if not again and self.tol == 0.0 and self._named["algorithm"] != "unconstrained":
+        if self.looks_ahead:
             pick = self._known_pick(index, draws, weight)
             if pick is not None:
-                return self._follow(pick, index, weight, record)
+                return self._follow(pick, index, weight)
+        again = index < len(record.rounds)
         drawn = draws[index]
         candidates = self.states.candidates if drawn is None else drawn
         candidates = self.floor.allowed(candidates[self._free[candidates]])
@@ -202,7 +206,7 @@ class _Run:
         self._end, self._last_ahead = (name, state), index + len(rows)
         return self.states.pick_at(key, weight)
 
-    def _follow(self, pick: Pick, index: int, weight: float, record: Record) -> Iteration:
+    def _follow(self, pick: Pick, index: int, weight: float) -> Iteration:
         """Take a pick that is known, without the state of its set."""
         n_exact = pick.n_exact if index < self._last_ahead else 0
         iteration = Iteration(
@@ -218,7 +222,6 @@ class _Run:
         )
         self._iterations.append(iteration)
         self._move(self.states.name_with(self._name, pick.k), None, pick.k, pick.value)
-        record.add(iteration)
         return iteration
 
     def _state_here(self) -> State:

@@ -1,6 +1,7 @@
 """What a selection returns: the picks, why each was made, and how much work it took."""
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,8 +10,7 @@ from deferlearn._utils.types import Array
 from deferlearn._utils.words import counted
 
 
-@dataclass(frozen=True)
-class Iteration:
+class Iteration(NamedTuple):
     """One round of a greedy algorithm.
 
     Attributes
