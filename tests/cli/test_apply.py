@@ -203,13 +203,14 @@ def test_models_fitted_in_python_are_applied_too(run, path, new, tmp_path):
     del columns["patient"]
     cases = select_cases(columns, "diagnosis", humans=["reader_1", "reader_2"], identifier="id")
     team = fit_table(cases, alpha=0.1)
-    deferlearn.save(team, tmp_path / "team.skops")
-    out, tasks = tmp_path / "out.csv", tmp_path / "tasks.json"
-    result = run("apply", tmp_path / "team.skops", path, "--out", out, "--batch", "--label-studio", tasks)
+    stored, out, tasks = (tmp_path / name for name in ("team.skops", "out.csv", "tasks.json"))
+    deferlearn.save(team, stored)
+    result = run("apply", stored, path, "--out", out, "--batch", "--label-studio", tasks)
     assert result.exit_code == 0, result.output
     assert [row["deferred"] == "true" for row in read_csv(out)] == team.defer_top(new).tolist()
     team.card_["format"] = 0
-    result = run("apply", path, path, "--out", out)
+    deferlearn.save(team, stored)
+    result = run("apply", stored, path, "--out", out)
     assert result.exit_code == 2
     assert "another version" in result.stderr
 

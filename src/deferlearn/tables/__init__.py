@@ -62,3 +62,7 @@ __getattr__ = on_first_use(
         "select_cases": "cases",
     },
 )
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

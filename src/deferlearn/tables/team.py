@@ -21,6 +21,7 @@ from deferlearn.teams import AssistedSVCCV
 from deferlearn.teams.assisted_svc import AssistedSVC
 from deferlearn.teams.parameters import count_of
 from deferlearn.teams.pipeline import AssistedPipeline
+from deferlearn.teams.team import Team
 
 FOLDS = 5
 # With fewer cases of a class, some folds would have none of it.
@@ -88,7 +89,7 @@ class TabularTeam(AssistedPipeline):
         TableDecider
             What `load_decider` reads from a file. It does not change if the model is fitted again.
         """
-        arrays = self.team.decider()
+        arrays = self.team.decider() if isinstance(self.team, Team) else None
         team, chosen = (self.team, self.chosen) if arrays is None else (arrays, arrays)
         return TableDecider(self.card_, self.encoder.encoding_, team, chosen, version)
 

@@ -60,3 +60,7 @@ __getattr__ = on_first_use(
         "save": "storage",
     },
 )
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])
