@@ -116,7 +116,7 @@ class TableDecider:
                 team.defer(features),
             )
         answers = self.team.classes_[(judged.decision > 0).astype(np.intp)]
-        return Decided(answers, *judged)
+        return Decided(answers, *judged[:3])
 
     def packed(self) -> bytes | None:
         """The content of the file's part that has everything to decide; None without such a part."""

@@ -19,6 +19,7 @@ from deferlearn.tables.errors import CellError, TableError
 from deferlearn.tables.frames import as_table
 from deferlearn.tables.reasons import Batch, OneByOne, sentences
 from deferlearn.teams.budget import count_of
+from deferlearn.teams.decider import Decider
 
 if TYPE_CHECKING:
     from deferlearn.tables.team import TabularTeam
@@ -208,11 +209,18 @@ class Router:
 
         features, unknown = self._features(chunk, self.totals.rows)
         team = self.model.team
-        decision = team.decision_function(features)
+        deferred: Any = None
+        if isinstance(team, Decider):
+            decision, scores, deferred, expected = team.judge(features)
+        else:
+            decision, scores = team.decision_function(features), team.deferral_score(features)
+            if self._sorted is None:
+                deferred = team.defer(features)
+            learned = hasattr(self.model.chosen, "expected_errors")
+            expected = self.model.chosen.expected_errors(features) if learned else None
         answers = team.classes_[(decision > 0).astype(np.int64)]  # as `predict`, in half the time
-        scores = team.deferral_score(features)
         if self._sorted is None:
-            deferred, ranks = team.defer(features), None
+            ranks = None
             clauses = self._rule.clauses(scores, deferred)
         else:
             top, ranks = self._take_top(_rounded(scores))
@@ -221,9 +229,6 @@ class Router:
             clauses = rule.clauses(scores, ranks, top & ~deferred)
         # One random number per case, also for deferred ones: the size of the chunks does not matter.
         audit = (self._rng.random(len(scores)) < self.audit) & ~deferred
-        chosen = self.model.chosen
-        learned = hasattr(chosen, "expected_errors")
-        expected = chosen.expected_errors(features) if learned else None
         reasons = sentences(clauses, answers, decision, deferred, audit, expected)
         self.totals.rows += len(scores)
         self.totals.deferred += int(deferred.sum())

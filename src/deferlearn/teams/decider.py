@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from deferlearn._utils.types import Array, Bools
 from deferlearn.teams.budget import count_of
 from deferlearn.teams.machine import Machine, MachineSettings
-from deferlearn.teams.ranking import ByAdvantage, Ranking, ranking_from, ranking_values
+from deferlearn.teams.ranking import Ranking, ranking_from, ranking_values
 from deferlearn.teams.threshold import Threshold, first_of
 
 
@@ -22,11 +22,14 @@ class Judged(NamedTuple):
         The machine's decision values, and the deferral scores.
     deferred : ndarray of bool of shape (n_cases,)
         Whether a human takes the case.
+    expected : pair of ndarray or None
+        How likely machine and human are to err, if the team has learned it.
     """
 
     decision: Array
     score: Array
     deferred: Bools
+    expected: tuple[Array, Array] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,10 +68,10 @@ class Decider:
         return self.threshold.value
 
     def judge(self, X: Array) -> Judged:
-        """Decision values, scores and decisions in one pass."""
+        """All that is known about cases, in one pass."""
         decision = self.machine.decision_function(X)
-        score = self.ranking.scores(X, decision)
-        return Judged(decision, score, self.threshold.apply(score, X))
+        score, expected = self.ranking.rank(X, decision)
+        return Judged(decision, score, self.threshold.apply(score, X), expected)
 
     def decision_function(self, X: Array) -> Array:
         """The machine's decision values; see `Team.decision_function`."""
@@ -76,7 +79,7 @@ class Decider:
 
     def deferral_score(self, X: Array) -> Array:
         """How much each case belongs with a human; see `Team.deferral_score`."""
-        return self.ranking.scores(X, self.machine.decision_function(X))
+        return self.ranking.rank(X, self.machine.decision_function(X)).scores
 
     def defer(self, X: Array) -> Bools:
         """Whether a human should take each case; see `Team.defer`."""
@@ -91,9 +94,7 @@ class Decider:
 
     def expected_errors(self, X: Array) -> tuple[Array, Array] | None:
         """How likely machine and human are to err; None if the team has not learned it."""
-        if not isinstance(self.ranking, ByAdvantage):
-            return None
-        return self.ranking.expected(X, self.machine.decision_function(X))
+        return self.ranking.rank(X, self.machine.decision_function(X)).expected
 
     def values(self) -> dict[str, Any]:
         """All of it as plain values and arrays, for `from_values`."""

@@ -4,7 +4,7 @@ Each ranking gives the scores of the team that it was made from, bit for bit.
 """
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -12,10 +12,17 @@ from deferlearn._utils.types import Array
 from deferlearn.teams.forest_arrays import ForestArrays
 
 
-class Ranking(Protocol):
-    """Scores of cases from their features and the machine's decision values."""
+class Ranked(NamedTuple):
+    """Scores of cases, larger for a human, and what machine and human are expected to cost, if known."""
 
-    def scores(self, X: Array, margin: Array) -> Array:
+    scores: Array
+    expected: tuple[Array, Array] | None = None
+
+
+class Ranking(Protocol):
+    """Ranks cases by their features and the machine's decision values."""
+
+    def rank(self, X: Array, margin: Array) -> Ranked:
         """How much each case belongs with a human."""
         ...
 
@@ -24,9 +31,9 @@ class Ranking(Protocol):
 class ByUncertainty:
     """The less sure the machine is, the higher: `UncertaintyTriage`."""
 
-    def scores(self, X: Array, margin: Array) -> Array:
+    def rank(self, X: Array, margin: Array) -> Ranked:
         """The negative distance from the boundary."""
-        return -np.abs(margin)
+        return Ranked(-np.abs(margin))
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +42,9 @@ class Constant:
 
     value: float
 
-    def scores(self, X: Array, margin: Array) -> Array:
+    def rank(self, X: Array, margin: Array) -> Ranked:
         """The same score for every case."""
-        return np.full(len(margin), self.value)
+        return Ranked(np.full(len(margin), self.value))
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,10 +57,10 @@ class ByMargin:
     slope: float
     offset: float
 
-    def scores(self, X: Array, margin: Array) -> Array:
+    def rank(self, X: Array, margin: Array) -> Ranked:
         """The standardised margin times the slope, plus the offset."""
         seen = margin if self.signed else np.abs(margin)
-        return (seen - self.centre) / self.scale * self.slope + self.offset
+        return Ranked((seen - self.centre) / self.scale * self.slope + self.offset)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,12 +71,13 @@ class ByForest:
     features: str
     signed: bool
 
-    def scores(self, X: Array, margin: Array) -> Array:
+    def rank(self, X: Array, margin: Array) -> Ranked:
         """The mean of the trees."""
         if self.features == "x":
-            return self.forest.mean(X)
+            return Ranked(self.forest.mean(X))
         column = (margin if self.signed else np.abs(margin))[:, None]
-        return self.forest.mean(column if self.features == "margin" else np.hstack([X, column]))
+        seen = column if self.features == "margin" else np.hstack([X, column])
+        return Ranked(self.forest.mean(seen))
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,23 +102,20 @@ class ByAdvantage:
     machine: ForestArrays | None
     human: ForestArrays | None
 
-    def scores(self, X: Array, margin: Array) -> Array:
+    def rank(self, X: Array, margin: Array) -> Ranked:
         """The difference of the expected costs."""
-        machine, human = self.expected(X, margin)
-        sure = np.abs(margin)
-        return machine - human - self.hair * sure / (1.0 + sure)
-
-    def expected(self, X: Array, margin: Array) -> tuple[Array, Array]:
-        """What the machine's answer and the human's are expected to cost."""
         positive, sure = margin > 0, np.abs(margin)
-        if self.machine is not None:
-            machine = self.machine.mean(np.hstack([X, margin[:, None]]))
-        else:
+        if self.machine is None:
             no, yes = (np.interp(sure, *steps) for steps in self.steps)
             machine = np.where(positive, yes, no)
-        if self.human is not None:
-            return machine, self.human.mean(X)
-        return machine, np.where(positive, self.rates[1], self.rates[0])
+        else:
+            machine = self.machine.mean(np.hstack([X, margin[:, None]]))
+        if self.human is None:
+            human = np.where(positive, self.rates[1], self.rates[0])
+        else:
+            human = self.human.mean(X)
+        scores = machine - human - self.hair * sure / (1.0 + sure)
+        return Ranked(scores, (machine, human))
 
 
 KINDS = (ByUncertainty, Constant, ByMargin, ByForest, ByAdvantage)
