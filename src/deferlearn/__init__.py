@@ -17,8 +17,9 @@ The names listed in ``deferlearn.__all__`` can be imported from here. They are l
 used, so that ``import deferlearn`` stays fast.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from deferlearn._utils.lazy import on_first_use
 
 if TYPE_CHECKING:
     from deferlearn.evaluation import assistance_report, automation_curve
@@ -59,12 +60,12 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    for room in ("metrics", "teams", "evaluation") if name in __all__ else ():
-        module = import_module(f"{__name__}.{room}")
-        if name in module.__all__:
-            return getattr(module, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+_ROOMS = {
+    "assistance_report": "evaluation",
+    "automation_curve": "evaluation",
+    "make_team_scorer": "metrics",
+}
+__getattr__ = on_first_use(__name__, {name: _ROOMS.get(name, "teams") for name in __all__})
 
 
 def __dir__() -> list[str]:

@@ -198,18 +198,19 @@ def test_cells_that_a_spreadsheet_would_run_are_made_safe(run, model, tmp_path, 
     assert any(float(row["size"]) < 0 for row in rows)
 
 
-def test_models_fitted_in_python_are_applied_too(run, path, new, tmp_path, monkeypatch):
+def test_models_fitted_in_python_are_applied_too(run, path, new, tmp_path):
     columns = make_cases()
     del columns["patient"]
     cases = select_cases(columns, "diagnosis", humans=["reader_1", "reader_2"], identifier="id")
     team = fit_table(cases, alpha=0.1)
-    monkeypatch.setattr(deferlearn, "load", lambda path: team, raising=False)
-    out, tasks = tmp_path / "out.csv", tmp_path / "tasks.json"
-    result = run("apply", path, path, "--out", out, "--batch", "--label-studio", tasks)
+    stored, out, tasks = (tmp_path / name for name in ("team.skops", "out.csv", "tasks.json"))
+    deferlearn.save(team, stored)
+    result = run("apply", stored, path, "--out", out, "--batch", "--label-studio", tasks)
     assert result.exit_code == 0, result.output
     assert [row["deferred"] == "true" for row in read_csv(out)] == team.defer_top(new).tolist()
     team.card_["format"] = 0
-    result = run("apply", path, path, "--out", out)
+    deferlearn.save(team, stored)
+    result = run("apply", stored, path, "--out", out)
     assert result.exit_code == 2
     assert "another version" in result.stderr
 

@@ -10,8 +10,11 @@ from hypothesis import strategies as st
 
 from deferlearn.tables.cells import (
     MISSING,
+    NotPlain,
     clean_text,
+    label_of,
     label_text,
+    number_of,
     numbers,
     safe_text,
     with_points,
@@ -132,3 +135,55 @@ def test_decimal_commas_become_points_where_they_are_said_to_be():
 def test_a_point_among_decimal_commas_is_refused():
     with pytest.raises(CellError, match=r"'1.234' in row 2 .* has a point"):
         with_points(pa.table({"a": ["1,5", "1.234"]}), ["a"])
+
+
+# -- cell by cell, as a single case is read ----------------------------------------------------
+
+CELLS = st.one_of(
+    TEXT,
+    SUSPICIOUS,
+    st.text(st.sampled_from("truefalsTRUEFALSnaNA/<># .0-"), max_size=6),
+    finite.map(repr),
+    finite.map(lambda value: f"{value:.3f}"),
+    st.integers(-(2**70), 2**70),
+    st.integers(-5, 5).map(lambda value: f" {value}.0"),
+    st.integers(-5, 5).map(float),
+    st.floats(),
+    st.floats(width=32).map(np.float32),
+    st.integers(-(2**40), 2**40).map(np.int64),
+    st.booleans(),
+    st.none(),
+)
+
+
+def alone(read, *arguments):
+    """What is read, or nothing if the cell is left to Arrow, or refused by it."""
+    try:
+        return read(*arguments)
+    except (NotPlain, CellError, OverflowError, pa.ArrowException):
+        return "nothing"
+
+
+@settings(deadline=None, max_examples=500)
+@given(CELLS)
+def test_a_cell_alone_is_read_as_in_a_column(cell):
+    number = alone(number_of, cell)
+    if number != "nothing":
+        np.testing.assert_array_equal(number, numbers(pa.array([cell]), "x")[0])
+    label = alone(label_of, cell)
+    if label != "nothing":
+        assert label == label_text(pa.array([cell]))[0].as_py()
+
+
+@pytest.mark.parametrize(
+    "cell", ["x", float("inf"), True, 2**80, b"1", [1], "1,5", "1e999", "\u00a01"]
+)
+def test_cells_that_are_no_plain_numbers(cell):
+    with pytest.raises(NotPlain):
+        number_of(cell)
+
+
+@pytest.mark.parametrize("cell", [0.5, -0.0, 2**80, 1e30, b"1", [1], "a\tb", "\u2003a"])
+def test_cells_that_are_no_plain_labels(cell):
+    with pytest.raises(NotPlain):
+        label_of(cell)

@@ -162,3 +162,35 @@ def test_large_numbers_are_not_refused_for_their_unit():
     encoder = TableEncoder().fit({"size": [1e99, 2e99, 4e99], "site": ["a", "b", "a"]})
     found = encoder.transform({"size": [3e99, None], "site": ["b", "a"]})
     assert np.isfinite(found).all()
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    seed=st.integers(0, 10**6),
+    n_numbers=st.integers(0, 3),
+    n_categories=st.integers(0, 3),
+    min_frequency=st.integers(1, 6),
+)
+def test_arrays_encode_as_scikit_learn_does(seed, n_numbers, n_categories, min_frequency):
+    """Bit for bit, also what was rare, missing or unknown in `fit`, or occurs in `transform` only."""
+    rng = np.random.default_rng(seed)
+
+    def table(n, words):
+        columns = {}
+        for k in range(n_numbers):
+            values = rng.normal(size=n) * 10.0 ** rng.integers(-5, 5)
+            columns[f"n{k}"] = [None if rng.random() < 0.2 * k else v for v in values.tolist()]
+        for k in range(n_categories):
+            drawn = rng.choice(words, n).tolist()
+            columns[f"c{k}"] = [None if rng.random() < 0.1 * k else word for word in drawn]
+        return columns
+
+    names = [f"n{k}" for k in range(n_numbers)], [f"c{k}" for k in range(n_categories)]
+    if not sum(map(len, names)):
+        return
+    encoder = TableEncoder(number=names[0], category=names[1], min_frequency=min_frequency)
+    encoder.fit(table(20, list("aabbbcde")))
+    codes, _ = encoder.codes(table(30, list("abcdefg")))
+    np.testing.assert_array_equal(encoder.features(codes), encoder.columns_.transform(codes))
+    alone = [encoder.features(codes[row : row + 1])[0] for row in range(len(codes))]
+    np.testing.assert_array_equal(encoder.features(codes), alone)

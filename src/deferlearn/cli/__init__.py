@@ -2,9 +2,14 @@
 
 import sys
 
+from deferlearn import __version__
+
 
 def main() -> None:
     """Run the command line; the entry point of the command `deferlearn`."""
+    if sys.argv[1:] == ["--version"]:  # scripts ask for it often, and typer takes longer to load
+        print(f"deferlearn {__version__}")
+        return
     try:
         from deferlearn.cli.app import app
     except ModuleNotFoundError as error:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from deferlearn.cli._study import ALPHA, shared_splits
-from deferlearn.datasets import load_lidc
 
 if TYPE_CHECKING:
     from deferlearn.report import CaseReport
@@ -31,6 +28,10 @@ def nodule_table() -> dict[str, Any]:
     -------
     columns : dict of ndarray
     """
+    import numpy as np
+
+    from deferlearn.datasets import load_lidc
+
     data = load_lidc(reader=0)
     names = np.array(data.target_names)
     return {
@@ -58,6 +59,8 @@ def measured_report(seed: int, n_jobs: int | None, command: str) -> CaseReport:
     -------
     CaseReport
     """
+    import numpy as np
+
     from deferlearn.report import case_report, select_report_cases
     from deferlearn.tables import fit_table, select_cases
 

@@ -1,22 +1,19 @@
-"""What commands print: tables, notes and JSON on stdout, progress on stderr."""
+"""What commands print: tables, notes and JSON on stdout, progress on stderr.
+
+rich is imported when it prints something, so that a command which only reports a mistake answers at once.
+"""
+
+from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    Progress,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
-from rich.table import Table
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 
 def say(*lines: str, err: bool = False) -> None:
@@ -29,6 +26,8 @@ def say(*lines: str, err: bool = False) -> None:
     err : bool, default=False
         Whether to print to stderr.
     """
+    from rich.console import Console
+
     console = Console(stderr=err)
     for line in lines:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
@@ -55,6 +54,10 @@ def print_facts(title: str, rows: Iterable[tuple[str, Any]]) -> None:
     rows : iterable of pairs
         A name and a value; markup is shown as it is.
     """
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
     table = Table(title=title, title_justify="left", show_header=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
@@ -75,6 +78,10 @@ def print_grid(title: str, headings: Sequence[str], rows: Iterable[Sequence[Any]
     rows : iterable of sequences
         Cells; markup is shown as it is.
     """
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
     table = Table(title=title, title_justify="left")
     for place, heading in enumerate(headings):
         table.add_column(escape(heading), justify="right" if place else "left", overflow="fold")
@@ -110,6 +117,8 @@ def status(text: str) -> Iterator[None]:
     text : str
         What it is doing.
     """
+    from rich.console import Console
+
     console = Console(stderr=True)
     if not console.is_terminal:
         say(text, err=True)
@@ -121,6 +130,16 @@ def status(text: str) -> Iterator[None]:
 
 def progress_bar() -> Progress:
     """A bar on stderr with the work that is done and the time left; hidden if stderr is not a terminal."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
     console = Console(stderr=True)
     return Progress(
         TextColumn("{task.description}"),

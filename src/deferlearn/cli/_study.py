@@ -1,21 +1,17 @@
 """What the demo measures: errors of the machine, the human and two teams on the same splits."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-from sklearn.model_selection import GroupShuffleSplit
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
-from deferlearn._utils.types import Index
-from deferlearn.datasets import load_digits_parity, load_lidc
-
-Split = tuple[Index, Index]
+    from deferlearn._utils.types import Index
 
 MACHINE, HUMAN, TEAM, TRIAGE = "machine alone", "human alone", "team", "uncertainty triage"
 EVERYONE = (MACHINE, HUMAN, TEAM, TRIAGE)
@@ -97,10 +93,14 @@ class Findings:
 
 def _nodules(seed: int, **options: Any) -> list[Any]:
     """Four data sets: in each of them another reader is the human. The seed is not used."""
+    from deferlearn.datasets import load_lidc
+
     return [load_lidc(reader=reader, **options) for reader in range(4)]
 
 
 def _digits(seed: int) -> list[Any]:
+    from deferlearn.datasets import load_digits_parity
+
     return [load_digits_parity(random_state=seed)]
 
 
@@ -133,7 +133,11 @@ SETTINGS = (
 
 def study(setting: Setting, seed: int, n_jobs: int | None) -> Findings:
     """Measure all four on the same splits."""
-    # Imported here because it loads the compiled engine, which `--help` does not need.
+    # Imported here because `--help` does not need them, and must not wait for them.
+    import numpy as np
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
     from deferlearn import AssistedSVC
     from deferlearn.evaluation import AutomationCurve, automation_curve
     from deferlearn.teams import FullAutomation, NoAutomation, UncertaintyTriage
@@ -175,8 +179,13 @@ def study(setting: Setting, seed: int, n_jobs: int | None) -> Findings:
     return Findings(setting, curves, n_cases, perf_counter() - start)
 
 
-def shared_splits(groups: list[NDArray[Any]], n_splits: int, seed: int) -> list[list[Split]]:
+def shared_splits(
+    groups: list[NDArray[Any]], n_splits: int, seed: int
+) -> list[list[tuple[Index, Index]]]:
     """The same random splits of the groups for each data set: a patient is always on one side."""
+    import numpy as np
+    from sklearn.model_selection import GroupShuffleSplit
+
     names = np.unique(np.concatenate(groups))
     splitter = GroupShuffleSplit(n_splits, test_size=TEST_SIZE, random_state=seed)
     tests = [names[test] for _, test in splitter.split(names, groups=names)]
@@ -191,6 +200,8 @@ def shared_splits(groups: list[NDArray[Any]], n_splits: int, seed: int) -> list[
 
 def compile_engine() -> None:
     """Fit a few samples, so that compilation is not part of the measured time."""
+    import numpy as np
+
     from deferlearn import AssistedSVC
 
     X = np.array([[0.0], [1.0], [2.0], [3.0], [0.5], [2.5]])

@@ -10,8 +10,6 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from deferlearn.cli import _options as shared
 from deferlearn.cli._errors import noted, reported, require
@@ -105,16 +103,15 @@ def apply(
     require(NAME, "pyarrow")
     start = perf_counter()
     with reported(NAME):
-        from deferlearn.tables import Router, open_table
-        from deferlearn.tables.team import load_team
-        from deferlearn.teams.parameters import share_of
+        from deferlearn.tables import Router, load_decider, open_table
+        from deferlearn.teams.budget import share_of
 
         share = None if budget is None else parse_budget(budget)
         setup = None if label_studio is None else label_studio.with_suffix(".xml")
         outputs = [path for path in (out, label_studio, setup) if path is not None]
         check_paths(outputs, [model, cases])
         with noted() as notes:
-            team, version = load_team(model)
+            team = load_decider(model)
         card = team.card_
         file = open_table(cases, delimiter=delimiter, decimal=decimal, encoding=encoding)
         _check_columns(file, card)
@@ -127,12 +124,12 @@ def apply(
         if seed is None:
             seed = secrets.randbelow(shared.MAX_SEED + 1)
         router = Router(
-            team, budget=share, audit=audit, seed=seed, version=version, decimal=decimal
+            team, budget=share, audit=audit, seed=seed, version=team.version, decimal=decimal
         )
         n_tasks = _write(router, file, outputs, identifier, chunk_rows)
     totals = router.totals
     result: dict[str, Any] = {
-        "model_version": version,
+        "model_version": team.version,
         "out": str(out),
         "rule": "one by one" if share is None else "batch",
         "rows": totals.rows,
@@ -203,6 +200,9 @@ def _write(
 @contextmanager
 def _progress(router: Router) -> Iterator[Any]:
     """Count the rows on stderr, if it is a terminal."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
     console = Console(stderr=True)
     counts = TextColumn("{task.completed:,.0f} rows")
     columns = (SpinnerColumn(), TextColumn("{task.description}"), counts, TimeElapsedColumn())

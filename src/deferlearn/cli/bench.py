@@ -6,9 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from deferlearn.cli import _options as shared
 from deferlearn.cli._errors import fail, require, resumable
@@ -84,6 +81,10 @@ def team(
 
 
 def _print(table: pd.DataFrame, seed: int, count: int) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
     from deferlearn.experiments.comparison import BASELINES, comparison_counts
     from deferlearn.experiments.comparison_page import difference_of
 

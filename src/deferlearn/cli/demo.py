@@ -8,8 +8,6 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from deferlearn import __version__
 from deferlearn.cli import _demo_report, _study
@@ -20,6 +18,8 @@ from deferlearn.cli._screen import print_json, say, status
 from deferlearn.cli._study import EVERYONE, HUMAN, MACHINE, SHOWN, TEAM, TRIAGE, Estimate, Findings
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from deferlearn.report import CaseReport
 
 NAME = "demo"
@@ -90,6 +90,8 @@ def _measure(seed: int, command: str, n_jobs: int | None = -1) -> tuple[list[Fin
 
 
 def _print(results: list[Findings]) -> None:
+    from rich.console import Console
+
     console = Console()
     for findings in results:
         console.print(_table(findings))
@@ -126,6 +128,8 @@ def what_to_look_at(report: CaseReport, picture: Path, page: Path) -> list[str]:
 
 
 def _table(findings: Findings) -> Table:
+    from rich.table import Table
+
     setting = findings.setting
     size = f"{findings.n_cases} cases, {setting.n_splits} splits"
     table = Table(title=f"{setting.title} ({size})", caption=setting.story)

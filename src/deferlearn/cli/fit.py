@@ -121,8 +121,7 @@ def fit(
     """
     require(NAME, "pyarrow")
     with reported(NAME):
-        from deferlearn.tables import TableError, open_table, read_label_studio, select_cases
-        from deferlearn.tables.cells import with_points
+        from deferlearn.tables import TableError, open_table
 
         share = parse_budget(budget)
         if answers is not None and label_studio is not None:
@@ -139,6 +138,10 @@ def fit(
         file.require([identifier] if identifier else [], "which names the cases (--id)")
         file.require([group] if group else [], "given by --group")
         file.require(drop or [], "given by --drop")
+        # Imported here because it takes seconds, for which a mistake in the options does not wait.
+        from deferlearn.tables import read_label_studio, select_cases
+        from deferlearn.tables.cells import with_points
+
         long: Any = None
         if answers is not None:
             long = long_table(answers, [case, reader, answer], written)

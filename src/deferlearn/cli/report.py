@@ -102,18 +102,14 @@ def report(
     require(NAME, "pyarrow", "pandas", "jinja2")
     start = perf_counter()
     with reported(NAME):
-        from deferlearn._utils.atomic import write_atomically
-        from deferlearn.report import case_report, select_report_cases
-        from deferlearn.tables import TableError, open_table
-        from deferlearn.tables.team import load_team
+        from deferlearn.tables import TableError, load_decider, open_table
 
         inputs = {"model": model, "cases": cases}
         if answers is not None:
             inputs["answers"] = answers
         check_paths([out], inputs.values())
-        with noted() as notes:
-            team, version = load_team(model)
-        card = team.card_
+        with noted():
+            card = load_decider(model).card_
         written: dict[str, Any] = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding}
         file = open_table(cases, **written)
         if answers is not None and identifier is None:
@@ -125,6 +121,13 @@ def report(
         file.require([subgroup] if subgroup else [], "given by --subgroup")
         file.require(list(card["columns"]), "which the model needs")
         file.require([identifier] if identifier else [], "which names the cases (--id)")
+        # Imported here because it takes seconds, for which a mistake in the options does not wait.
+        from deferlearn._utils.atomic import write_atomically
+        from deferlearn.report import case_report, select_report_cases
+        from deferlearn.tables.team import load_team
+
+        with noted() as notes:
+            team, version = load_team(model)
         long = None if answers is None else long_table(answers, [case, reader, answer], written)
         files = {role: name_and_digest(path) for role, path in inputs.items()}
         try:

@@ -1,5 +1,7 @@
 """Cells of a table: which are missing, which are numbers, and which a spreadsheet would run."""
 
+import math
+import re
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,16 @@ COMMA_NUMBER = r"[+-]?(\d+,?\d*|,\d+)([eE][+-]?\d+)?"
 FORMULA = "^([ \t\r\n\v\f\u00a0\ufeff]*[=+@＝＋－＠-]|[\t\r\n\0])"
 # Numbers, with a point or a comma, are harmless in every spreadsheet.
 PLAIN = rf"^({NUMBER}|{COMMA_NUMBER})$"
+
+
+# What is read cell by cell: numbers as most programs write them, and whole numbers up to this size.
+PLAIN_NUMBER = re.compile(r"-?[0-9]{1,300}(\.[0-9]{1,300})?([eE][+-]?[0-9]{1,3})?")
+WHOLE_WITH_POINT = re.compile(r"([+-]?[0-9]+)\.0+")
+LARGEST_WHOLE = 2**31
+
+
+class NotPlain(Exception):
+    """A cell of an unusual kind, which only pyarrow reads."""
 
 
 def raw_text(column: Any) -> Any:
@@ -120,6 +132,73 @@ def _refuse(wrong: Bools, cells: Any, name: str) -> None:
             str(cells[row]),
             "is not a finite number: correct it, or leave the cell empty",
         )
+
+
+def number_of(cell: Any) -> float:
+    """The number in a cell, as `numbers` reads it; NaN if it is missing.
+
+    Raises
+    ------
+    NotPlain
+        If the cell is neither missing nor a number of the usual kind. It may still be valid.
+
+    Examples
+    --------
+    >>> from deferlearn.tables.cells import number_of
+    >>> [number_of(cell) for cell in (3, 2.5, "7", " -1e3 ", "n/a", None)]
+    [3.0, 2.5, 7.0, -1000.0, nan, nan]
+    """
+    cell = cell.item() if isinstance(cell, np.generic) else cell
+    if cell is None:
+        return math.nan
+    if isinstance(cell, float):
+        if not math.isinf(cell):
+            return cell
+    elif isinstance(cell, str):
+        text = cell.strip(" ")
+        if PLAIN_NUMBER.fullmatch(text) and math.isfinite(float(text)):
+            return float(text)
+        if text.lower() in MISSING:
+            return math.nan
+    elif type(cell) is int and abs(cell) < LARGEST_WHOLE:
+        return float(cell)
+    raise NotPlain
+
+
+def label_of(cell: Any) -> str | None:
+    """The label in a cell, as `label_text` reads it; None if it is missing.
+
+    Raises
+    ------
+    NotPlain
+        If the cell is of an unusual kind.
+
+    Examples
+    --------
+    >>> from deferlearn.tables.cells import label_of
+    >>> [label_of(cell) for cell in (" Oslo", True, "TRUE", 3.0, "3.0", 3, "NA")]
+    ['Oslo', 'true', 'true', '3', '3', '3', None]
+    """
+    cell = cell.item() if isinstance(cell, np.generic) else cell
+    if cell is None:
+        return None
+    if isinstance(cell, str) and cell.isprintable():
+        text = cell.strip(" ")
+        lower = text.lower()
+        if lower in MISSING:
+            return None
+        whole = WHOLE_WITH_POINT.fullmatch(text)
+        return whole[1] if whole else lower if lower in ("true", "false") else text
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    if isinstance(cell, float) and math.isnan(cell):
+        return None
+    # Other decimals, and -0.0, have several spellings.
+    if isinstance(cell, int) or (isinstance(cell, float) and cell.is_integer()):
+        negative_zero = cell == 0 and math.copysign(1.0, cell) < 0
+        if abs(cell) < LARGEST_WHOLE and not negative_zero:
+            return str(int(cell))
+    raise NotPlain
 
 
 def with_points(table: Any, names: list[str]) -> Any:

@@ -12,7 +12,7 @@ from sklearn.metrics import confusion_matrix
 from deferlearn._utils.types import Bools, Index, Labels
 from deferlearn.evaluation.intervals import share_interval
 from deferlearn.tables.cases import Cases
-from deferlearn.tables.team import FOLDS, TabularTeam
+from deferlearn.tables.team import FOLDS, TabularTeam, set_known
 from deferlearn.teams.assisted_svc import AssistedSVC
 from deferlearn.teams.held_out import held_out, splits_of
 from deferlearn.teams.parameters import share_of
@@ -148,7 +148,7 @@ def unfitted_copy(model: TabularTeam, *, batch: bool, team: Any = None) -> Tabul
     """
     member = clone(model.chosen if team is None else team)
     folds = None if batch and isinstance(member, AssistedSVC) else FOLDS
-    member.set_params(budget=share_of(model.card_["budget"], model.card_["rows"]), cv=folds)
+    set_known(member, budget=share_of(model.card_["budget"], model.card_["rows"]), cv=folds)
     return TabularTeam([("table", clone(model.encoder)), ("team", member)])
 
 

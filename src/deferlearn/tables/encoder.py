@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from itertools import combinations
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,23 +16,13 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from deferlearn._utils.types import Array
-from deferlearn.tables.cells import label_text, numbers
 from deferlearn.tables.columns import CATEGORY, MAX_CATEGORIES, NUMBER, describe
-from deferlearn.tables.errors import CellError, TableError
-from deferlearn.tables.frames import as_table, missing_columns
+from deferlearn.tables.encoding import UNKNOWN, Encoding, Unknown
+from deferlearn.tables.errors import TableError
+from deferlearn.tables.frames import as_table
 
 # Rarer categories share one feature: a handful of rows says little about any of them.
 MIN_FREQUENCY = 5
-UNKNOWN = -1.0
-# Squares and sums of larger numbers overflow, in units of the table or of the standard deviation.
-LARGEST = 1e100
-
-
-class Unknown(NamedTuple):
-    """Cells with a category that did not occur in training: how many, and one of them."""
-
-    cells: int
-    example: str
 
 
 @dataclass(eq=False, repr=False)
@@ -68,6 +58,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         The reason why each other column is left out.
     columns_ : sklearn.compose.ColumnTransformer
         Turns the codes of the columns that are used into features.
+    encoding_ : deferlearn.tables.encoding.Encoding
+        The same as arrays, which encode new tables.
     feature_names_in_ : ndarray of str
         All columns of the table given to `fit`.
     n_features_in_ : int
@@ -134,18 +126,20 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise TableError(
                 f"no column can be used as a feature. Left out: {reasons or 'the table has no columns'}"
             )
-        codes, _ = self.codes(table)
-        n_numbers = self._n_numbers
+        measured = [name for name in self.kinds_ if name not in self.categories_]
+        n_numbers, none = len(measured), np.empty(0)
+        reader = Encoding(measured, self.categories_, none, none, none, none.astype(np.intp), [])
+        codes, _ = reader.codes(table)
         problem = "is too large to compute with: rescale the column"
-        self._refuse_large(codes[:, :n_numbers], codes, problem)
+        reader.refuse_large(codes[:, :n_numbers], codes, problem)
         parts: list[tuple[str, Any, slice]] = []
         if n_numbers:
             # A column that the user calls a number may be empty: it is kept, and filled with 0.
             filled = SimpleImputer(strategy="median", keep_empty_features=True)
-            measured = slice(n_numbers)
-            parts += [("number", make_pipeline(filled, StandardScaler()), measured)]
+            first = slice(n_numbers)
+            parts += [("number", make_pipeline(filled, StandardScaler()), first)]
             # Not by the imputer's `add_indicator`, whose features would be scaled as well.
-            parts += [("gap", MissingIndicator(error_on_new=False), measured)]
+            parts += [("gap", MissingIndicator(error_on_new=False), first)]
         if self.categories_:
             one_hot = OneHotEncoder(
                 handle_unknown="infrequent_if_exist",
@@ -154,6 +148,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             )
             parts += [("category", one_hot, slice(n_numbers, None))]
         self.columns_ = ColumnTransformer(parts, sparse_threshold=0.0).fit(codes)
+        self.encoding_ = replace(reader, **self._learned())
         return self
 
     def codes(self, X: Any) -> tuple[Array, dict[str, Unknown]]:
@@ -172,20 +167,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         unknown : dict
             For each column with such categories, the number of cells and an example.
         """
-        table = as_table(X)
-        missing = missing_columns(self.kinds_, table.column_names)
-        if missing:
-            raise TableError(f"there is no column {missing}, which the model needs")
-        out = np.empty((table.num_rows, len(self.kinds_)), order="F")
-        unknown: dict[str, Unknown] = {}
-        for place, name in enumerate(self._used()):
-            if name not in self.categories_:
-                out[:, place] = numbers(table.column(name), name)
-                continue
-            out[:, place], cells = self._category_codes(name, table.column(name))
-            if len(cells):
-                unknown[name] = Unknown(len(cells), cells[0].as_py())
-        return out, unknown
+        check_is_fitted(self)
+        return self.encoding_.codes(X)
 
     def transform(self, X: Any) -> Array:
         """Encode the rows of a table.
@@ -199,7 +182,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         -------
         features : ndarray of shape (n_rows, n_features)
         """
-        check_is_fitted(self)
         return self.features(self.codes(X)[0])
 
     def features(self, codes: Array) -> Array:
@@ -214,11 +196,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         -------
         features : ndarray of shape (n_rows, n_features)
         """
-        with np.errstate(over="ignore"):  # such cells are refused
-            features: Array = self.columns_.transform(codes)
-        problem = "is so far from the training cases that no result can be computed: correct it"
-        self._refuse_large(features[:, : self._n_numbers], codes, problem)
-        return features
+        return self.encoding_.features(codes)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the features.
@@ -232,7 +210,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         names : ndarray of str
         """
         check_is_fitted(self)
-        parts, names = self.columns_.named_transformers_, self._used()[: self._n_numbers]
+        parts, names = self.columns_.named_transformers_, [*self.encoding_.numbers]
         if "gap" in parts:
             names += [f"{names[place]} is missing" for place in parts["gap"].features_]
         if "category" in parts:
@@ -260,32 +238,34 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             for name in sorted(set(given[one]) & set(given[other])):
                 raise TableError(f"column {name!r} is given as {one} and as {other}: choose one")
 
-    @property
-    def _n_numbers(self) -> int:
-        return len(self.kinds_) - len(self.categories_)
+    def _learned(self) -> dict[str, Any]:
+        """What the parts of `columns_` have learned, as arrays."""
+        parts = self.columns_.named_transformers_
+        learned: dict[str, Any] = {}
+        if "number" in parts:
+            imputer, scaler = parts["number"][0], parts["number"][1]
+            learned.update(fill=imputer.statistics_, centre=scaler.mean_, scale=scaler.scale_)
+            learned.update(gaps=np.asarray(parts["gap"].features_, dtype=np.intp))
+        if "category" in parts:
+            learned.update(blocks=self._blocks(parts["category"]))
+        return learned
 
-    def _used(self) -> list[str]:
-        """The columns that are used, in the order of their codes: numbers, then the others."""
-        return [name for name in self.kinds_ if name not in self.categories_] + [*self.categories_]
-
-    def _refuse_large(self, values: Array, codes: Array, problem: str) -> None:
-        """Refuse the first cell whose value, as it is or scaled, is too large."""
-        large = np.abs(values) > LARGEST  # False for a gap
-        if large.any():
-            row, place = (int(i) for i in np.argwhere(large)[0])
-            raise CellError(self._used()[place], row, f"{codes[row, place]:g}", problem)
-
-    def _category_codes(self, name: str, column: Any) -> tuple[Array, Any]:
-        """Positions of the categories, and the cells that hold an unknown one."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        text = label_text(column)
-        codes = pc.index_in(text, pa.array(self.categories_[name]))
-        unknown = pc.and_(pc.is_null(codes), pc.is_valid(text))
-        values = np.array(pc.cast(codes, pa.float64()).to_numpy(zero_copy_only=False))
-        values[np.asarray(unknown)] = UNKNOWN
-        return values, text.filter(unknown)
+    def _blocks(self, one_hot: OneHotEncoder) -> list[Array]:
+        """The features of each column's categories, of an unknown one, and of a gap."""
+        most = max(map(len, self.categories_.values()))
+        # One row per code. Codes that a column does not have are unknown there, and cut off below.
+        codes = np.full((most + 2, len(self.categories_)), UNKNOWN)
+        counts = [len(categories) for categories in self.categories_.values()]
+        for place, count in enumerate(counts):
+            codes[:count, place] = np.arange(count)
+            codes[count + 1, place] = np.nan
+        rare = getattr(one_hot, "infrequent_categories_", [None] * len(counts))
+        widths = [
+            len(found) - (0 if few is None else len(few) - 1)
+            for found, few in zip(one_hot.categories_, rare, strict=True)
+        ]
+        features = np.split(one_hot.transform(codes), np.cumsum(widths)[:-1], axis=1)
+        return [part[: count + 2] for part, count in zip(features, counts, strict=True)]
 
     def _category_name(self, column: str, code: Any) -> str:
         """Name of a feature; scikit-learn's one-hot encoder has a word instead of a code for rare ones."""

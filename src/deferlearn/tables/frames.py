@@ -1,6 +1,6 @@
 """DataFrames and dicts of columns as Arrow tables."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from deferlearn._utils.words import listed
@@ -8,12 +8,12 @@ from deferlearn.tables.errors import TableError
 
 
 def as_table(data: Any) -> Any:
-    """Convert a DataFrame, a dict of columns, or an Arrow table or batch to an Arrow table.
+    """Convert a DataFrame, a dict of columns, cases, or an Arrow table or batch to an Arrow table.
 
     Parameters
     ----------
     data : pyarrow.Table, DataFrame, dict of columns, or an object with the Arrow interface
-        The columns.
+        The columns. Also one case, as a dict of its cells, or a list of such cases.
 
     Returns
     -------
@@ -29,8 +29,16 @@ def as_table(data: Any) -> Any:
 
     if isinstance(data, pa.Table):
         return data
+    cases = _cases(data)
+    if cases is not None:
+        # A name that one case has, and others do not, is a mistake that must not become a gap.
+        names = dict.fromkeys(name for case in cases for name in case)
+        for name in names:
+            if any(name not in case for case in cases):
+                raise TableError(f"some of the cases have no {name!r}: give None for a gap")
+        data = {name: [case[name] for case in cases] for name in names}
     try:
-        if type(data).__module__.split(".")[0] == "pandas":
+        if _is_frame(data):
             return pa.Table.from_pandas(data, preserve_index=False)
         return pa.table(data)
     except (pa.ArrowException, TypeError, ValueError) as error:
@@ -38,6 +46,55 @@ def as_table(data: Any) -> Any:
             f"a table must be a DataFrame, a dict of columns or a pyarrow.Table, with one type per "
             f"column; got {type(data).__name__}: {error}"
         ) from error
+
+
+def cases_of(data: Any, most: int) -> list[Mapping[str, Any]] | None:
+    """The rows of a small table as dicts of their cells; None if it is large, or not of this kind.
+
+    Parameters
+    ----------
+    data : object
+        What `as_table` takes.
+    most : int
+        Number of rows of a DataFrame up to which it is converted. Lists of cases have any number.
+
+    Returns
+    -------
+    cases : list of dict or None
+
+    Examples
+    --------
+    >>> from deferlearn.tables.frames import cases_of
+    >>> cases_of({"age": 61, "site": "A"}, 1), cases_of({"age": [61, 62]}, 1)
+    ([{'age': 61, 'site': 'A'}], None)
+    """
+    if (
+        _is_frame(data)
+        and hasattr(data, "columns")
+        and len(data) <= most
+        and data.columns.is_unique
+    ):
+        rows = data.to_numpy(dtype=object).tolist()
+        return [dict(zip(data.columns, row, strict=True)) for row in rows]
+    return _cases(data)
+
+
+def _cases(data: Any) -> list[Mapping[str, Any]] | None:
+    """Cases that were given as dicts of their cells."""
+    if isinstance(data, list) and data and all(isinstance(case, Mapping) for case in data):
+        return data
+    if isinstance(data, Mapping) and data and all(map(_is_cell, data.values())):
+        return [data]
+    return None
+
+
+def _is_cell(value: Any) -> bool:
+    """Whether it is one cell, and not a column of them."""
+    return isinstance(value, str | bytes) or not hasattr(value, "__len__")
+
+
+def _is_frame(data: Any) -> bool:
+    return type(data).__module__.split(".")[0] == "pandas"
 
 
 def missing_columns(names: Iterable[str], known: Iterable[str]) -> str:

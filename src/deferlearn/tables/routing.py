@@ -1,8 +1,10 @@
 """Decide who takes each new case, chunk by chunk, so that a table may be larger than the memory."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +13,16 @@ from deferlearn._utils.types import Array, Bools
 from deferlearn._utils.words import counted
 from deferlearn.tables.cells import with_points
 from deferlearn.tables.columns import NUMBER
-from deferlearn.tables.encoder import Unknown
+from deferlearn.tables.decider import TableDecider
+from deferlearn.tables.encoding import Unknown
 from deferlearn.tables.errors import CellError, TableError
 from deferlearn.tables.frames import as_table
 from deferlearn.tables.reasons import Batch, OneByOne, sentences
-from deferlearn.tables.team import TabularTeam
-from deferlearn.teams import AdvantageTriage
-from deferlearn.teams.parameters import count_of
+from deferlearn.teams.budget import count_of
+from deferlearn.teams.decider import Decider
+
+if TYPE_CHECKING:
+    from deferlearn.tables.team import TabularTeam
 
 # The columns that routing adds, in this order.
 COLUMNS = (
@@ -82,8 +87,8 @@ class Router:
 
     Parameters
     ----------
-    model : TabularTeam
-        A model from `fit_table`.
+    model : TabularTeam or TableDecider
+        A model from `fit_table`, or the part of it that decides, from `load_decider`.
     budget : float, int or None, default=None
         The share or number of the cases of this table that humans take; None decides one by one.
     audit : float, default=0
@@ -119,7 +124,7 @@ class Router:
 
     def __init__(
         self,
-        model: TabularTeam,
+        model: TabularTeam | TableDecider,
         *,
         budget: float | int | None = None,
         audit: float = 0.0,
@@ -204,11 +209,18 @@ class Router:
 
         features, unknown = self._features(chunk, self.totals.rows)
         team = self.model.team
-        decision = team.decision_function(features)
+        deferred: Any = None
+        if isinstance(team, Decider):
+            decision, scores, deferred, expected = team.judge(features)
+        else:
+            decision, scores = team.decision_function(features), team.deferral_score(features)
+            if self._sorted is None:
+                deferred = team.defer(features)
+            learned = hasattr(self.model.chosen, "expected_errors")
+            expected = self.model.chosen.expected_errors(features) if learned else None
         answers = team.classes_[(decision > 0).astype(np.int64)]  # as `predict`, in half the time
-        scores = team.deferral_score(features)
         if self._sorted is None:
-            deferred, ranks = team.defer(features), None
+            ranks = None
             clauses = self._rule.clauses(scores, deferred)
         else:
             top, ranks = self._take_top(_rounded(scores))
@@ -217,9 +229,6 @@ class Router:
             clauses = rule.clauses(scores, ranks, top & ~deferred)
         # One random number per case, also for deferred ones: the size of the chunks does not matter.
         audit = (self._rng.random(len(scores)) < self.audit) & ~deferred
-        chosen = self.model.chosen
-        learned = isinstance(chosen, AdvantageTriage)
-        expected = chosen.expected_errors(features) if learned else None
         reasons = sentences(clauses, answers, decision, deferred, audit, expected)
         self.totals.rows += len(scores)
         self.totals.deferred += int(deferred.sum())

@@ -14,16 +14,15 @@ from sklearn.model_selection import StratifiedGroupKFold
 from deferlearn import __version__
 from deferlearn._utils.words import counted
 from deferlearn.tables.cases import Cases
+from deferlearn.tables.decider import FORMAT, MEMBER, TableDecider, check_card, version_of
 from deferlearn.tables.encoder import TableEncoder
 from deferlearn.tables.errors import TableError
-from deferlearn.tables.files import sha256_of
 from deferlearn.teams import AssistedSVCCV
 from deferlearn.teams.assisted_svc import AssistedSVC
 from deferlearn.teams.parameters import count_of
 from deferlearn.teams.pipeline import AssistedPipeline
+from deferlearn.teams.team import Team
 
-# Format of the card; raised when its keys change their meaning.
-FORMAT = 1
 FOLDS = 5
 # With fewer cases of a class, some folds would have none of it.
 MIN_PER_CLASS = FOLDS
@@ -76,6 +75,28 @@ class TabularTeam(AssistedPipeline):
     def chosen(self) -> Any:
         """The fitted team: the best one if it was tuned."""
         return self.team.best_estimator_ if isinstance(self.team, AssistedSVCCV) else self.team
+
+    def decider(self, version: str = "") -> TableDecider:
+        """The part that decides, which is the quickest way to decide about one case after another.
+
+        Parameters
+        ----------
+        version : str, default=""
+            Name of the model in its results.
+
+        Returns
+        -------
+        TableDecider
+            What `load_decider` reads from a file. It does not change if the model is fitted again.
+        """
+        arrays = self.team.decider() if isinstance(self.team, Team) else None
+        team, chosen = (self.team, self.chosen) if arrays is None else (arrays, arrays)
+        return TableDecider(self.card_, self.encoder.encoding_, team, chosen, version)
+
+    def archive_members(self) -> dict[str, bytes]:
+        """What `deferlearn.save` stores beside the model: all that `load_decider` needs."""
+        content = self.decider().packed() if hasattr(self, "card_") else None
+        return {} if content is None else {MEMBER: content}
 
 
 def make_team(
@@ -161,9 +182,23 @@ def fit_table(
         model.fit(cases.features, cases.truth, team__human_labels=cases.answers)
     # The model does not keep the rows of the folds.
     for estimator in (model.team, model.chosen):
-        estimator.set_params(cv=FOLDS)
+        set_known(estimator, cv=FOLDS)
     model.card_ = _card(model, cases, budget, seed)
     return model
+
+
+def set_known(estimator: Any, **params: Any) -> None:
+    """Set those of the parameters that an estimator has: `FullAutomation` has no budget and no folds.
+
+    Parameters
+    ----------
+    estimator : estimator
+        It is changed.
+    **params
+        The parameters.
+    """
+    known = estimator.get_params(deep=False)
+    estimator.set_params(**{name: value for name, value in params.items() if name in known})
 
 
 def load_team(path: Path) -> tuple[TabularTeam, str]:
@@ -183,7 +218,7 @@ def load_team(path: Path) -> tuple[TabularTeam, str]:
     import deferlearn
 
     try:
-        version = f"deferlearn-{sha256_of(path)[:12]}"
+        version = version_of(path.read_bytes())
         model = deferlearn.load(path)
     except OSError as error:
         raise TableError(f"cannot read {path}: {error.strerror}") from error
@@ -191,10 +226,7 @@ def load_team(path: Path) -> tuple[TabularTeam, str]:
         raise TableError(str(error)) from error
     if not isinstance(model, TabularTeam) or not hasattr(model, "card_"):
         raise TableError(f"{path} holds a model that `deferlearn fit` did not write")
-    if model.card_.get("format") != FORMAT:
-        raise TableError(
-            f"{path} was written by another version of deferlearn: fit the model again"
-        )
+    check_card(model.card_, path)
     return model, version
 
 

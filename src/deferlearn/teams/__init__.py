@@ -9,17 +9,24 @@
 - `save`, `load`: storage without pickle.
 
 All of them are fitted and asked in the same way, so that a comparison is a loop over estimators.
+
+Names are loaded when they are first used.
 """
 
-from deferlearn.teams.advantage import AdvantageTriage
-from deferlearn.teams.assisted_svc import AssistedSVC
-from deferlearn.teams.assisted_svc_cv import AssistedSVCCV
-from deferlearn.teams.automation import FullAutomation, NoAutomation
-from deferlearn.teams.pipeline import AssistedPipeline, make_assisted_pipeline
-from deferlearn.teams.policy import DeferralPolicy
-from deferlearn.teams.predicted_error import PredictedErrorTriage
-from deferlearn.teams.storage import load, save
-from deferlearn.teams.uncertainty import UncertaintyTriage
+from typing import TYPE_CHECKING
+
+from deferlearn._utils.lazy import on_first_use
+
+if TYPE_CHECKING:
+    from deferlearn.teams.advantage import AdvantageTriage
+    from deferlearn.teams.assisted_svc import AssistedSVC
+    from deferlearn.teams.assisted_svc_cv import AssistedSVCCV
+    from deferlearn.teams.automation import FullAutomation, NoAutomation
+    from deferlearn.teams.pipeline import AssistedPipeline, make_assisted_pipeline
+    from deferlearn.teams.policy import DeferralPolicy
+    from deferlearn.teams.predicted_error import PredictedErrorTriage
+    from deferlearn.teams.storage import load, save
+    from deferlearn.teams.uncertainty import UncertaintyTriage
 
 __all__ = [
     "AdvantageTriage",
@@ -35,3 +42,25 @@ __all__ = [
     "make_assisted_pipeline",
     "save",
 ]
+
+__getattr__ = on_first_use(
+    __name__,
+    {
+        "AdvantageTriage": "advantage",
+        "AssistedPipeline": "pipeline",
+        "AssistedSVC": "assisted_svc",
+        "AssistedSVCCV": "assisted_svc_cv",
+        "DeferralPolicy": "policy",
+        "FullAutomation": "automation",
+        "NoAutomation": "automation",
+        "PredictedErrorTriage": "predicted_error",
+        "UncertaintyTriage": "uncertainty",
+        "load": "storage",
+        "make_assisted_pipeline": "pipeline",
+        "save": "storage",
+    },
+)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

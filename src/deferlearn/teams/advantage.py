@@ -12,6 +12,7 @@ from deferlearn.teams.advantage_model import AdvantageModel, resolve_error
 from deferlearn.teams.context import FoldContext, HeldOutScores
 from deferlearn.teams.held_out import held_out
 from deferlearn.teams.parameters import check_cost
+from deferlearn.teams.ranking import ByAdvantage
 from deferlearn.teams.samples import Samples
 from deferlearn.teams.threshold import Threshold
 from deferlearn.teams.triage import Triage
@@ -176,6 +177,13 @@ class AdvantageTriage(Triage):
     def _rank_by(self, ranker: Any, X: Any, margin: Array) -> Array:
         scores: Array = ranker.predict(X, margin)
         return scores
+
+    def _ranking(self) -> ByAdvantage | None:
+        found: ByAdvantage | None = self._ranker.ranking()
+        return found
+
+    def _only_gains(self) -> bool:
+        return not self.use_full_budget
 
     def _lower(self, threshold: Threshold, rate: float, held_out: Array) -> tuple[Threshold, float]:
         if threshold.value >= 0 or self.use_full_budget:

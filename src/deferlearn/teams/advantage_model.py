@@ -10,7 +10,9 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.isotonic import IsotonicRegression
 
 from deferlearn._utils.types import Array
+from deferlearn.teams.forest_arrays import forest_arrays
 from deferlearn.teams.policy import seed_all
+from deferlearn.teams.ranking import ByAdvantage
 
 # Each of the two rates by predicted class starts from so many cases at the rate of all.
 PRIOR_CASES = 2.0
@@ -87,6 +89,14 @@ class AdvantageModel:
         else:
             human = self.human_.predict(X)
         return np.asarray(machine, dtype=np.float64), np.asarray(human, dtype=np.float64)
+
+    def ranking(self) -> ByAdvantage | None:
+        """The fitted model as arrays; None if a regressor is not known in this form."""
+        models = (self.machine_, self.human_)
+        machine, human = (None if model is None else forest_arrays(model) for model in models)
+        if [machine is None, human is None] != [model is None for model in models]:
+            return None
+        return ByAdvantage(float(self.hair_), self.steps_, self.rates_, machine, human)
 
 
 def _isotonic(margin: Array, cost: Array, side: bool) -> tuple[Array, Array]:

@@ -21,6 +21,7 @@ from deferlearn.teams.held_out import held_out
 from deferlearn.teams.packing import pack, unpack
 from deferlearn.teams.parameters import check_assisted_svc, count_of, draw_seed, share_of
 from deferlearn.teams.policy import DeferralPolicy, resolve_policy
+from deferlearn.teams.ranking import Ranking
 from deferlearn.teams.samples import Samples
 from deferlearn.teams.selector import Selector
 from deferlearn.teams.team import SVMTeam
@@ -444,6 +445,9 @@ class AssistedSVC(SVMTeam):
     def _rank(self, X: Any) -> Array:
         margin = self._decide(X) if self.policy_.sees_margin else None
         return self.policy_.deferral_score(X, margin)
+
+    def _ranking(self) -> Ranking | None:
+        return self.policy_.ranking()
 
     def _own_budget(self) -> float:
         return share_of(self.budget, len(self.deferred_))

@@ -15,6 +15,7 @@ from deferlearn.humans.human import warn_if_reordered
 from deferlearn.metrics import find_metric
 from deferlearn.teams.candidates import DEFAULT_POLICIES, resolve_team
 from deferlearn.teams.context import FoldContext
+from deferlearn.teams.decider import Decider
 from deferlearn.teams.folds import stratified_folds
 from deferlearn.teams.machine import MachineSettings
 from deferlearn.teams.machines import check_kernel, kernel_name, machines_of
@@ -328,6 +329,12 @@ class AssistedSVCCV(Team):
         """The expected share of new cases that `defer` defers."""
         check_is_fitted(self)
         return float(self.best_estimator_.deferral_rate_)
+
+    def decider(self) -> Decider | None:
+        """What the winner needs to decide, as arrays; see `Team.decider`."""
+        check_is_fitted(self)
+        winner = self.best_estimator_
+        return winner.decider() if isinstance(winner, Team) else None
 
     def _decide(self, X: Any) -> Array:
         decision: Array = self.best_estimator_.decision_function(X)

@@ -7,6 +7,7 @@ import numpy as np
 from deferlearn._utils.types import Array, Bools, Index
 from deferlearn.teams.context import FoldContext, HeldOutScores
 from deferlearn.teams.parameters import count_of
+from deferlearn.teams.ranking import Constant
 from deferlearn.teams.samples import Samples
 from deferlearn.teams.team import SVMTeam, Team
 from deferlearn.teams.threshold import Threshold
@@ -80,6 +81,12 @@ class FullAutomation(SVMTeam):
 
     def _rank(self, X: Any) -> Array:
         return np.zeros(X.shape[0])
+
+    def _ranking(self) -> Constant:
+        return Constant(0.0)
+
+    def _own_budget(self) -> float:
+        return 0.0
 
     def defer_top(self, X: Any, budget: float | int | None = None) -> Bools:
         """No case, whatever the budget.

@@ -1,19 +1,17 @@
 """The fitted machine ``w.phi(x) + b``: what prediction needs, and nothing else of the training data."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from deferlearn._utils.types import Array, Index
-from deferlearn.kernels.gram import kernel_function
-from deferlearn.objective import SVMObjective
-from deferlearn.objective.scaling import mu_from_alpha
-from deferlearn.objective.validation import (
-    check_polynomial,
-    check_problem,
-    kernel_width,
-)
+
+# The compiled engine is imported where it is used: a stored machine decides without it.
+if TYPE_CHECKING:
+    from deferlearn.objective import SVMObjective
 
 
 @dataclass(frozen=True)
@@ -43,12 +41,16 @@ class MachineSettings:
         self, X: Any, y: Array, weights: Array, n_jobs: int | None = None
     ) -> SVMObjective:
         """The machine's objective on these samples, solved."""
+        from deferlearn.objective import SVMObjective
+
         # The settings have the names of the objective's parameters.
         return SVMObjective(X, y, **vars(self), weights=weights, n_jobs=n_jobs)
 
 
 def settings_of(estimator: Any, X: Any, signs: Array) -> MachineSettings:
     """The machine's parameters of an estimator, checked."""
+    from deferlearn.objective.validation import check_polynomial, check_problem, kernel_width
+
     if not isinstance(estimator.fit_intercept, bool | np.bool_):
         raise ValueError(f"fit_intercept={estimator.fit_intercept!r} must be True or False.")
     check_problem(X[:1], signs[:1], estimator.alpha, estimator.kernel, estimator.margin, None)
@@ -92,19 +94,31 @@ class Machine:
     intercept: float
 
     def decision_function(self, X: Any) -> Array:
-        """``w.phi(x) + b`` of validated rows; of kernel values with V if the kernel is precomputed."""
+        """``w.phi(x) + b`` of validated rows; of kernel values with V if the kernel is precomputed.
+
+        A row has the same value alone as among others, to the last bit.
+        """
         if self.coef is not None:
-            return np.asarray(X @ self.coef).ravel() + self.intercept
+            return _products(X, self.coef) + self.intercept
         if len(self.support) == 0:
             return np.full(X.shape[0], self.intercept)
         s = self.settings
         if s.precomputed:
             K = X[:, self.support]
         else:
+            from deferlearn.kernels.gram import kernel_function
+
             K = kernel_function(s.kernel, s.degree, s.gamma, s.coef0)(X, self.vectors)
             if not np.isfinite(K).all():
                 raise ValueError(f"kernel={s.kernel!r} gives values that are not finite here.")
-        return np.asarray(K @ self.dual_coef) + self.intercept
+        return _products(K, self.dual_coef) + self.intercept
+
+
+def _products(X: Any, weights: Array) -> Array:
+    """``X @ weights``, where the rounding of a row does not depend on the rows around it, as in BLAS."""
+    if hasattr(X, "tocsr"):
+        return np.asarray(X @ weights).ravel()
+    return np.asarray(np.einsum("ij,j->i", np.ascontiguousarray(X), weights))
 
 
 def machine_of(
@@ -116,6 +130,8 @@ def machine_of(
     the optimum, and without one it is the only sense in which a machine can know a single class. Where
     nothing is left, it answers with the majority of y (the smaller label if there is none).
     """
+    from deferlearn.objective.scaling import mu_from_alpha
+
     kept = objective.kept
     if len(np.unique(y[kept])) < 2:
         votes = y[kept] if kept.any() else y

@@ -15,6 +15,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from deferlearn._utils.types import Array
+from deferlearn.teams.forest_arrays import forest_arrays
+from deferlearn.teams.ranking import ByForest, ByMargin, Constant, Ranking
 
 FEATURES = ("x", "margin", "both")
 NAMES = ("margin", "mlp")
@@ -145,6 +147,29 @@ class DeferralPolicy(BaseEstimator):
         if hasattr(self.estimator_, "decision_function"):
             return np.asarray(self.estimator_.decision_function(features), dtype=np.float64)
         return np.asarray(self.estimator_.predict_proba(features)[:, 1], dtype=np.float64)
+
+    def ranking(self) -> Ranking | None:
+        """The fitted policy as arrays; None for a classifier that is not known in this form.
+
+        Returns
+        -------
+        ranking : Ranking or None
+            It gives the same scores.
+        """
+        check_is_fitted(self)
+        if self.constant_ is not None:
+            return Constant(self.constant_)
+        if self.estimator is None and self.features == "margin":  # the default, on one feature
+            scaler, logistic = self.estimator_[0], self.estimator_[1]
+            return ByMargin(
+                signed=bool(self.signed),
+                centre=float(scaler.mean_[0]),
+                scale=float(scaler.scale_[0]),
+                slope=float(logistic.coef_[0, 0]),
+                offset=float(logistic.intercept_[0]),
+            )
+        forest = forest_arrays(self.estimator_)
+        return None if forest is None else ByForest(forest, self.features, bool(self.signed))
 
     def _check(self) -> None:
         if not isinstance(self.features, str) or self.features not in FEATURES:

@@ -7,14 +7,16 @@ import os
 import warnings
 import zipfile
 from collections.abc import Iterable
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
-
-import sklearn
-from sklearn.base import BaseEstimator
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from deferlearn import __version__
 from deferlearn._utils.atomic import write_atomically
+
+# scikit-learn is imported where it is used: a part of a file is read without it.
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 # Of sha256, in hexadecimal digits.
 CHECKSUM_SIZE = 64
@@ -42,6 +44,7 @@ TRUSTED = (
     "deferlearn.teams.policy.DeferralPolicy",
     "deferlearn.teams.assisted_svc.AssistedSVC",
     "deferlearn.tables.encoder.TableEncoder",
+    "deferlearn.tables.encoding.Encoding",
     "deferlearn.tables.team.TabularTeam",
     "numpy.dtype",
     "numpy.number",
@@ -67,8 +70,17 @@ TRUSTED = (
 )
 
 
+@runtime_checkable
+class HasMembers(Protocol):
+    """A model that stores more in its file, for programs that need only a part of it."""
+
+    def archive_members(self) -> dict[str, bytes]:
+        """The content of each further part by its name."""
+        ...
+
+
 def save(
-    estimator: BaseEstimator, path: str | os.PathLike[str], *, trusted: Iterable[str] = ()
+    estimator: "BaseEstimator", path: str | os.PathLike[str], *, trusted: Iterable[str] = ()
 ) -> None:
     """Write a model to a file, completely or not at all.
 
@@ -100,6 +112,7 @@ def save(
     True
     """
     import skops.io
+    from sklearn.base import BaseEstimator
 
     if not isinstance(estimator, BaseEstimator):
         raise TypeError(f"save takes an estimator, got an object of type {_name_of(estimator)!r}.")
@@ -113,6 +126,8 @@ def save(
             f"The model holds {', '.join(repr(name) for name in unknown)}, which `load` does not trust. "
             "Name it by trusted=[...], here and in `load`, if you know where it comes from."
         )
+    if isinstance(estimator, HasMembers):
+        content = _with_members(content, estimator.archive_members())
     write_atomically(path, with_versions(content))
 
 
@@ -142,6 +157,7 @@ def load(path: str | os.PathLike[str], trusted: Iterable[str] = ()) -> Any:
         If another version (the first two numbers of it) of deferlearn or scikit-learn has saved it.
     """
     import skops.io
+    from sklearn.base import BaseEstimator
 
     allowed = _allowed(trusted)
     content, name = Path(path).read_bytes(), os.fspath(path)
@@ -172,9 +188,44 @@ def load(path: str | os.PathLike[str], trusted: Iterable[str] = ()) -> Any:
     return model
 
 
+def read_member(content: bytes, path: str, member: str) -> bytes | None:
+    """Read one part of a model file, and nothing else.
+
+    Parameters
+    ----------
+    content : bytes
+        The file.
+    path : str
+        Its name, for messages.
+    member : str
+        The name of the part.
+
+    Returns
+    -------
+    part : bytes or None
+        None if there is no such part. As in `load`, a file that does not match its checksum is refused, and
+        other versions bring a warning.
+    """
+    written_by = _versions_in(content, path)
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        if member not in archive.namelist():
+            return None
+        part = archive.read(member)
+    _warn_of_versions(written_by, path)
+    return part
+
+
+def _with_members(content: bytes, members: dict[str, bytes]) -> bytes:
+    buffer = io.BytesIO(content)
+    with zipfile.ZipFile(buffer, "a", zipfile.ZIP_DEFLATED) as archive:
+        for name, part in members.items():
+            archive.writestr(name, part)
+    return buffer.getvalue()
+
+
 def versions() -> dict[str, str]:
     """The packages that write and read a model, with their versions."""
-    return {"deferlearn": __version__, "scikit-learn": sklearn.__version__}
+    return {"deferlearn": __version__, "scikit-learn": version("scikit-learn")}
 
 
 def with_versions(content: bytes) -> bytes:

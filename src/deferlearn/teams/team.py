@@ -1,6 +1,6 @@
 """What every team of machine and human can be asked, and how it is fitted."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,8 +14,10 @@ from deferlearn._utils.types import Array, Bools, Index
 from deferlearn.humans.human import Human, read_human, warn_if_reordered
 from deferlearn.humans.labels import binary_labels, check_truth
 from deferlearn.teams.context import FoldContext, HeldOutScores, scores_by_fitting
+from deferlearn.teams.decider import Decider
 from deferlearn.teams.machine import Machine, MachineSettings, settings_of
 from deferlearn.teams.parameters import count_of, error_weights
+from deferlearn.teams.ranking import Ranking
 from deferlearn.teams.samples import Samples
 from deferlearn.teams.team_answers import Answers, team_labels
 from deferlearn.teams.threshold import Threshold, first_of
@@ -193,6 +195,16 @@ class Team(ClassifierMixin, BaseEstimator):
     def _own_budget(self) -> float:
         """The budget as a fraction."""
         raise NotImplementedError
+
+    def decider(self) -> Decider | None:
+        """What the fitted team needs to decide, as arrays; None if it cannot be had in this form.
+
+        Returns
+        -------
+        decider : Decider or None
+            It gives the same answers as the team, without scikit-learn's checks of the input.
+        """
+        return None
 
     # -- what users ask -----------------------------------------------------------------------
 
@@ -376,6 +388,32 @@ class SVMTeam(Team):
 
     def _decide(self, X: Any) -> Array:
         return self._machine.decision_function(X)
+
+    def decider(self) -> Decider | None:
+        """What the fitted team needs to decide, as arrays; see `Team.decider`."""
+        machine, ranking = self._fitted_machine(), self._ranking()
+        named = isinstance(machine.settings.kernel, str) and not machine.settings.precomputed
+        if ranking is None or not named:
+            return None
+        if machine.coef is not None:  # then support vectors are not needed, and may be sparse
+            support = np.empty(0, dtype=np.int64)
+            machine = replace(machine, support=support, vectors=None, dual_coef=np.empty(0))
+        return Decider(
+            self.classes_,
+            machine,
+            ranking,
+            self._threshold,
+            self._own_budget(),
+            only_gains=self._only_gains(),
+        )
+
+    def _ranking(self) -> Ranking | None:
+        """How it ranks cases, as arrays; None if that cannot be had."""
+        return None
+
+    def _only_gains(self) -> bool:
+        """Whether `defer_top` leaves out cases that are expected to lose by it."""
+        return False
 
     def _fitted_machine(self) -> Machine:
         check_is_fitted(self)

@@ -6,7 +6,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from deferlearn._utils.types import Array, Bools
 
@@ -187,7 +186,9 @@ def coins(X: Any, seed: int) -> Array:
 
 def _contents(X: Any) -> Any:
     """The bytes of each row's entries other than zero, so that a sparse row equals its dense form."""
-    if sp.issparse(X):
+    if hasattr(X, "tocsr"):
+        import scipy.sparse as sp  # not needed to decide about rows of a table
+
         rows = sp.csr_array(X, copy=True)
         rows.sum_duplicates()
         rows.eliminate_zeros()

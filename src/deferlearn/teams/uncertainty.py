@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from deferlearn._utils.types import Array
+from deferlearn.teams.ranking import ByUncertainty
 from deferlearn.teams.triage import Triage
 
 
@@ -79,3 +80,6 @@ class UncertaintyTriage(Triage):
 
     def _rank_by(self, ranker: Any, X: Any, margin: Array) -> Array:
         return -np.abs(margin)
+
+    def _ranking(self) -> ByUncertainty:
+        return ByUncertainty()

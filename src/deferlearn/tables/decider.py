@@ -1,0 +1,187 @@
+"""A stored model that decides about new cases, and loads no more than that takes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from deferlearn._utils.packing import packed, unpacked
+from deferlearn._utils.types import Array, Bools, Labels
+from deferlearn.tables.encoding import Encoding
+from deferlearn.tables.errors import TableError
+from deferlearn.teams.decider import Decider, Judged
+from deferlearn.teams.storage import read_member
+
+# Format of the card; raised when its keys change their meaning.
+FORMAT = 1
+# The part of a model file that has everything to decide, as arrays.
+MEMBER = "decider.npz"
+
+
+class Decided(NamedTuple):
+    """The decisions on some cases; the names are those of the columns that `deferlearn apply` adds.
+
+    Attributes
+    ----------
+    machine_answer : ndarray of str of shape (n_cases,)
+        The machine's answer, also where a human takes the case.
+    decision_value : ndarray of shape (n_cases,)
+        The machine's decision value, positive for the second of the classes.
+    deferral_score : ndarray of shape (n_cases,)
+        How much each case belongs with a human.
+    deferred : ndarray of bool of shape (n_cases,)
+        Whether a human takes the case.
+    """
+
+    machine_answer: Labels
+    decision_value: Array
+    deferral_score: Array
+    deferred: Bools
+
+
+@dataclass(frozen=True, eq=False)
+class TableDecider:
+    """The part of a `TabularTeam` that decides; `load_decider` and `TabularTeam.decider` make it.
+
+    Parameters
+    ----------
+    card_ : dict
+        The model's card.
+    encoder : Encoding
+        From columns to features.
+    team : Decider or estimator
+        The team as arrays. It is the estimator itself if its policy is not known in this form, such as a
+        classifier of your own.
+    chosen : Decider or estimator
+        The same, or the best team if the estimator is a search.
+    version : str
+        A name of the model file that no other model has; empty if the model is in no file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> import deferlearn
+    >>> from deferlearn.tables import fit_table, load_decider, select_cases
+    >>> size = np.random.default_rng(0).normal(size=80)
+    >>> table = {"size": size, "site": ["Oslo", "Rome"] * 40, "truth": np.where(size > 0, "ill", "well")}
+    >>> model = fit_table(select_cases(table, "truth"), alpha=0.1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     deferlearn.save(model, Path(folder) / "model.skops")
+    ...     decider = load_decider(Path(folder) / "model.skops")
+    >>> decided = decider.decide({"size": -2.0, "site": "Paris"})
+    >>> decided.machine_answer[0], bool(decided.deferred[0])
+    (np.str_('well'), False)
+    >>> decider.decide([{"size": 0.1, "site": "Oslo"}, {"size": 2.0, "site": "Rome"}]).machine_answer
+    array(['ill', 'ill'], dtype='<U4')
+    """
+
+    card_: dict[str, Any]
+    encoder: Encoding
+    team: Any
+    chosen: Any
+    version: str = ""
+
+    def decide(self, cases: Any) -> Decided:
+        """Decide about cases, one by one.
+
+        A case gets the same decision alone as among others. The only exception are equal rows whose score
+        is exactly the threshold; see `deferlearn.AssistedSVC.defer`.
+
+        Parameters
+        ----------
+        cases : dict, list of dict, DataFrame, dict of columns or pyarrow.Table
+            One case as a dict of its cells, several as a list of such dicts, or a table. Columns that the
+            model does not use are ignored.
+
+        Returns
+        -------
+        Decided
+        """
+        codes, _ = self.encoder.codes(cases)
+        features = self.encoder.features(codes)
+        if isinstance(self.team, Decider):
+            judged = self.team.judge(features)
+        else:
+            team = self.team
+            judged = Judged(
+                team.decision_function(features),
+                team.deferral_score(features),
+                team.defer(features),
+            )
+        answers = self.team.classes_[(judged.decision > 0).astype(np.intp)]
+        return Decided(answers, *judged[:3])
+
+    def packed(self) -> bytes | None:
+        """The content of the file's part that has everything to decide; None without such a part."""
+        if not isinstance(self.team, Decider):
+            return None
+        values = {"card": self.card_, "encoder": vars(self.encoder), "team": self.team.values()}
+        return packed(values)
+
+    @classmethod
+    def unpacked(cls, content: bytes, version: str) -> Self:
+        """The decider that was packed."""
+        values = unpacked(content)
+        team = Decider.from_values(values["team"])
+        return cls(values["card"], Encoding(**values["encoder"]), team, team, version)
+
+
+def load_decider(path: str | os.PathLike[str]) -> TableDecider:
+    """Read from a model that `deferlearn fit` wrote what is needed to decide.
+
+    This takes a fraction of the time of `deferlearn.load`: neither scikit-learn nor the compiled engine is
+    loaded, unless the team can only be had as an estimator.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+
+    Returns
+    -------
+    TableDecider
+
+    Raises
+    ------
+    TableError
+        If the file cannot be read, or was not written by `deferlearn fit`.
+    """
+    path = Path(path)
+    try:
+        content = path.read_bytes()
+        part = read_member(content, os.fspath(path), MEMBER)
+    except OSError as error:
+        raise TableError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise TableError(str(error)) from error
+    if part is None:
+        from deferlearn.tables.team import load_team
+
+        model, version = load_team(path)
+        return model.decider(version)
+    try:
+        found = TableDecider.unpacked(part, version_of(content))
+    except Exception as error:  # whatever it is, the file is at fault
+        raise TableError(f"{path} cannot be read: {error!r}") from error
+    check_card(found.card_, path)
+    return found
+
+
+def version_of(content: bytes) -> str:
+    """A name of a model file that no other model has."""
+    return f"deferlearn-{hashlib.sha256(content).hexdigest()[:12]}"
+
+
+def check_card(card: dict[str, Any], path: Path) -> None:
+    """Refuse the card of another format."""
+    if card.get("format") != FORMAT:
+        raise TableError(
+            f"{path} was written by another version of deferlearn: fit the model again"
+        )

@@ -1,0 +1,162 @@
+"""How fitted teams rank cases, as arrays: numpy is all that it takes.
+
+Each ranking gives the scores of the team that it was made from, bit for bit.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from deferlearn._utils.types import Array
+from deferlearn.teams.forest_arrays import ForestArrays
+
+
+class Ranked(NamedTuple):
+    """Scores of cases, larger for a human, and what machine and human are expected to cost, if known."""
+
+    scores: Array
+    expected: tuple[Array, Array] | None = None
+
+
+class Ranking(Protocol):
+    """Ranks cases by their features and the machine's decision values."""
+
+    def rank(self, X: Array, margin: Array) -> Ranked:
+        """How much each case belongs with a human."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class ByUncertainty:
+    """The less sure the machine is, the higher: `UncertaintyTriage`."""
+
+    def rank(self, X: Array, margin: Array) -> Ranked:
+        """The negative distance from the boundary."""
+        return Ranked(-np.abs(margin))
+
+
+@dataclass(frozen=True, eq=False)
+class Constant:
+    """All cases are alike: `FullAutomation`, and a policy that had nothing to learn from."""
+
+    value: float
+
+    def rank(self, X: Array, margin: Array) -> Ranked:
+        """The same score for every case."""
+        return Ranked(np.full(len(margin), self.value))
+
+
+@dataclass(frozen=True, eq=False)
+class ByMargin:
+    """A linear function of the margin, or of its size: a `DeferralPolicy` that sees nothing else."""
+
+    signed: bool
+    centre: float
+    scale: float
+    slope: float
+    offset: float
+
+    def rank(self, X: Array, margin: Array) -> Ranked:
+        """The standardised margin times the slope, plus the offset."""
+        seen = margin if self.signed else np.abs(margin)
+        return Ranked((seen - self.centre) / self.scale * self.slope + self.offset)
+
+
+@dataclass(frozen=True, eq=False)
+class ByForest:
+    """A forest's probability of "deferred": a `DeferralPolicy` that is a forest."""
+
+    forest: ForestArrays
+    features: str
+    signed: bool
+
+    def rank(self, X: Array, margin: Array) -> Ranked:
+        """The mean of the trees."""
+        if self.features == "x":
+            return Ranked(self.forest.mean(X))
+        column = (margin if self.signed else np.abs(margin))[:, None]
+        seen = column if self.features == "margin" else np.hstack([X, column])
+        return Ranked(self.forest.mean(seen))
+
+
+@dataclass(frozen=True, eq=False)
+class ByAdvantage:
+    """What the machine's answer is expected to cost more than the human's: `AdvantageTriage`.
+
+    Attributes
+    ----------
+    hair : float
+        What tells equal differences apart.
+    steps : list of two pairs of ndarray
+        The machine's expected cost by how sure it is, for each of its answers.
+    rates : list of two floats
+        The human's, for each answer of the machine.
+    machine, human : ForestArrays or None
+        Forests instead of steps and of rates.
+    """
+
+    hair: float
+    steps: Any
+    rates: Any
+    machine: ForestArrays | None
+    human: ForestArrays | None
+
+    def rank(self, X: Array, margin: Array) -> Ranked:
+        """The difference of the expected costs."""
+        positive, sure = margin > 0, np.abs(margin)
+        if self.machine is None:
+            no, yes = (np.interp(sure, *steps) for steps in self.steps)
+            machine = np.where(positive, yes, no)
+        else:
+            machine = self.machine.mean(np.hstack([X, margin[:, None]]))
+        if self.human is None:
+            human = np.where(positive, self.rates[1], self.rates[0])
+        else:
+            human = self.human.mean(X)
+        scores = machine - human - self.hair * sure / (1.0 + sure)
+        return Ranked(scores, (machine, human))
+
+
+KINDS = (ByUncertainty, Constant, ByMargin, ByForest, ByAdvantage)
+
+
+def ranking_values(ranking: Ranking) -> dict[str, Any]:
+    """A ranking as plain values and arrays.
+
+    Parameters
+    ----------
+    ranking : Ranking
+        One of this file.
+
+    Returns
+    -------
+    values : dict
+    """
+    values = {
+        name: vars(value) if isinstance(value, ForestArrays) else value
+        for name, value in vars(ranking).items()
+    }
+    return {"kind": type(ranking).__name__, **values}
+
+
+def ranking_from(values: dict[str, Any]) -> Ranking:
+    """The ranking with these values.
+
+    Parameters
+    ----------
+    values : dict
+        From `ranking_values`.
+
+    Returns
+    -------
+    ranking : Ranking
+    """
+    kinds: dict[str, Any] = {kind.__name__: kind for kind in KINDS}
+    own = {
+        name: ForestArrays(**value) if isinstance(value, dict) else value
+        for name, value in values.items()
+        if name != "kind"
+    }
+    ranking: Ranking = kinds[values["kind"]](**own)
+    return ranking
