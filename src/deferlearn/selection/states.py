@@ -82,7 +82,7 @@ class State:
         """Exact gain of k, remembered."""
         lower, upper, _, exact = self.known
         if not exact[k]:
-            lower[k] = upper[k] = self.objective.gain(k)
+            lower[k], upper[k] = self.objective.gain_interval(k)
             exact[k] = True
             self.n_solved += 1
         return float(lower[k])
