@@ -13,7 +13,12 @@ from deferlearn._utils.digest import digest
 from deferlearn._utils.types import Array, Bools, Index
 from deferlearn.objective.arrays import Score
 from deferlearn.objective.feasible_point import SMALLEST_GAP, FeasiblePoint, linear_problem
-from deferlearn.objective.leave_one_out import crude_bounds, tighter_upper_bounds
+from deferlearn.objective.leave_one_out import (
+    better_dual_without,
+    dual_without,
+    lower_bounds,
+    upper_bounds,
+)
 from deferlearn.objective.protocol import Objective
 from deferlearn.objective.screening import check_score
 from deferlearn.objective.validation import check_indices, check_new, check_problem
@@ -27,7 +32,7 @@ TIGHTER = 0.1
 # Passes for upper bounds: few for all candidates that could be best, more for those that still could.
 PASSES, MORE_PASSES = 2, 8
 # The best candidate is nearly always among so many with the largest crude bounds.
-FIRST = 8
+FIRST = 6
 # Points without a candidate that are kept, so that committing one of them costs nothing.
 POINTS_KEPT = 4
 
@@ -149,9 +154,12 @@ class ApproximateSVMObjective(Objective):
         """Certified lower and upper bounds of the gains of several samples, cheaply."""
         index = check_indices(ks, self.kept)
         point = self._point
-        lower, upper = crude_bounds(point, index)
-        tighter = tighter_upper_bounds(point, index, np.full(len(index), -np.inf), PASSES)
-        return lower, np.maximum(np.minimum(upper, tighter), lower)
+        if point.trivial:
+            return np.zeros(len(index)), np.zeros(len(index))
+        dual = dual_without(point, index)
+        dual = better_dual_without(point, index, dual, np.full(len(index), np.inf), PASSES)
+        upper = upper_bounds(point, index, dual)
+        return np.minimum(lower_bounds(point, index), upper), upper
 
     def score_bounds(
         self, ks: Iterable[int], scale: float, cost: ArrayLike, tol: float = 0.0
@@ -180,12 +188,20 @@ class ApproximateSVMObjective(Objective):
     def _decide(self, ks: Index, score: Score) -> tuple[Array, Array, bool]:
         """Bounds of the gains of ks, and whether they tell the best score up to the tolerance."""
         point = self._point
-        lower, upper = crude_bounds(point, ks)
+        dual = dual_without(point, ks)
+        lower, upper = lower_bounds(point, ks), upper_bounds(point, ks, dual)
+
+        def work_on(at: Index, largest: Array, n_passes: int) -> None:
+            """Make these upper bounds tighter, as long as they are larger than that."""
+            if len(at):
+                enough = point.measures.primal - largest[at]
+                better = better_dual_without(point, ks[at], dual[at], enough, n_passes)
+                upper[at] = np.minimum(upper[at], upper_bounds(point, ks[at], better))
+
         # How far each upper bound has been worked on: not at all, by passes, by more passes, solved.
         effort = np.zeros(len(ks), dtype=np.int64)
         first = np.argsort(-(score.scale * upper - score.cost), kind="stable")[:FIRST]
-        self._work_on(first, ks, np.full(len(ks), -np.inf), PASSES, upper)
-        effort[first] = 1
+        work_on(first, np.full(len(ks), -np.inf), 1)
         ahead = first[np.argmax(score.scale * upper[first] - score.cost[first])]
         while True:
             lower[ahead], upper[ahead] = self.gain_interval(int(ks[ahead]))
@@ -194,13 +210,13 @@ class ApproximateSVMObjective(Objective):
             floor = (best / (1.0 - score.tol) + score.cost) / score.scale
             if best > 0.0 and self._needs_tighter(best, score):
                 return lower, upper, False
-            for passes, level in ((PASSES, 0), (MORE_PASSES, 1)):
+            for level, n_passes in enumerate((PASSES, MORE_PASSES)):
                 open_ = np.flatnonzero((upper > floor) & (effort == level))
-                self._work_on(open_, ks, floor, passes, upper)
+                work_on(open_, floor, n_passes)
                 effort[open_] = level + 1
             open_ = np.flatnonzero((upper > floor) & (effort < 3))
             if not len(open_):
-                return lower, upper, not (upper > floor).any()
+                return np.minimum(lower, upper), upper, not (upper > floor).any()
             ahead = open_[np.argmax(score.scale * upper[open_] - score.cost[open_])]
 
     def _needs_tighter(self, best: float, score: Score) -> bool:
@@ -208,13 +224,6 @@ class ApproximateSVMObjective(Objective):
         allowed = GAP_SHARE * score.tol * best / score.scale
         smallest = SMALLEST_GAP * self._state.measures.primal
         return self._target > max(allowed, smallest) and self._state.measures.gap > allowed
-
-    def _work_on(
-        self, at: Index, ks: Index, floor: Array, n_passes: int, upper: Array
-    ) -> None:
-        if len(at):
-            tighter = tighter_upper_bounds(self._point, ks[at], floor[at], n_passes)
-            upper[at] = np.minimum(upper[at], tighter)
 
     def remove(self, k: int) -> None:
         """Defer sample k: the state moves on to the kept samples without it."""

@@ -26,24 +26,26 @@ def leaves_nothing(point: FeasiblePoint, ks: Index) -> Bools:
     return np.asarray(counts == 1)
 
 
-def crude_bounds(point: FeasiblePoint, ks: Index) -> tuple[Array, Array]:
-    """Lower and upper bounds of the gains of ks, in closed form."""
+def lower_bounds(point: FeasiblePoint, ks: Index) -> Array:
+    """Lower bounds of the gains of ks, in closed form."""
     m, weight, alpha = point.measures, point.problem.weight[ks], point.problem.alpha
-    if point.trivial:
-        return np.zeros(len(ks)), np.zeros(len(ks))
     lower = weight * (alpha * m.square + np.maximum(m.gradient[ks], 0.0)) - m.gap - m.rounding
-    upper = m.primal - np.maximum(_dual_without(point, ks), 0.0)
-    last = leaves_nothing(point, ks)
-    lower[last], upper[last] = m.dual, m.primal
-    lower = np.clip(lower, 0.0, upper)
-    return lower, upper
+    lower[leaves_nothing(point, ks)] = m.dual
+    return np.maximum(lower, 0.0)
+
+
+def upper_bounds(point: FeasiblePoint, ks: Index, dual: Array) -> Array:
+    """Upper bounds of the gains of ks from dual values without each of them."""
+    upper = point.measures.primal - np.maximum(dual, 0.0)
+    upper[leaves_nothing(point, ks)] = point.measures.primal
+    return upper
 
 
 def _mu_without(point: FeasiblePoint, ks: Index) -> Array:
     return mu_from_alpha(point.problem.alpha, point.total_weight - point.problem.weight[ks])
 
 
-def _dual_without(point: FeasiblePoint, ks: Index) -> Array:
+def dual_without(point: FeasiblePoint, ks: Index) -> Array:
     """Dual values without each of ks, the ballast in its place; -inf where it has no room."""
     m, mu, y = point.measures, point.mu, point.problem.y
     values = np.full(len(ks), -np.inf)
@@ -57,38 +59,31 @@ def _dual_without(point: FeasiblePoint, ks: Index) -> Array:
         # v moves along x_k - x_c by this, and sum(a) falls accordingly.
         projection = float(ballast.centre @ point.v)
         curvature = point.problem.rows.square[k] - 2.0 * ballast.along[k] + ballast.square
-        square = (
-            m.square * mu**2 - 2.0 * start * (m.image[k] - projection) + start**2 * curvature
-        )
-        mu_new = np.maximum(_mu_without(point, k), 1e-300)
+        square = m.square * mu**2 - 2.0 * start * (m.image[k] - projection) + start**2 * curvature
+        mu_new = np.maximum(_mu_without(point, k), 1e-300)  # zero: no sample is left
         fall = start * (sign - ballast.mean_label)
         change = 0.5 * (m.square * mu - square / mu_new) - fall
         values[at] = np.where(np.isnan(start), -np.inf, m.dual + change - m.rounding)
     return values
 
 
-def tighter_upper_bounds(
-    point: FeasiblePoint, ks: Index, enough: Array, n_passes: int
+def better_dual_without(
+    point: FeasiblePoint, ks: Index, dual: Array, enough: Array, n_passes: int
 ) -> Array:
-    """Upper bounds of the gains of ks by passes over the samples near the margin.
+    """Larger dual values than those of `dual_without`, by passes over the samples near the margin.
 
-    A bound that is as small as ``enough`` need not be smaller.
+    A value that is ``enough`` need not be larger.
     """
-    m, y = point.measures, point.problem.y
-    values = _dual_without(point, ks)
-    order = point.near()
+    y, better, order = point.problem.y, dual.copy(), point.near()
     for sign in (-1.0, 1.0):
-        at = np.flatnonzero((y[ks] == sign) & np.isfinite(values))
+        at = np.flatnonzero((y[ks] == sign) & np.isfinite(dual))
         ballast = point.ballast(sign)
         if ballast is None or not len(at):
             continue
         k = ks[at]
-        rises = ascend_without(
+        better[at] += ascend_without(
             point.problem.rows, ballast, order, point.upper, _mu_without(point, k), point.a,
             point.v, float(ballast.centre @ point.v), k, point.leaving(ballast, k),
-            m.primal - values[at] - enough[at], n_passes,
+            enough[at] - dual[at], n_passes,
         )  # fmt: skip
-        values[at] += rises
-    upper = m.primal - np.maximum(values, 0.0)
-    upper[leaves_nothing(point, ks)] = m.primal
-    return upper
+    return better
