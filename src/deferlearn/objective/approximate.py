@@ -1,4 +1,4 @@
-"""The SVM's optimal value as a set function, known to within a certified gap: for thousands of free samples."""
+"""The SVM's optimal value as a set function, known to within a certified gap: for text."""
 
 from collections import OrderedDict
 from collections.abc import Iterable
@@ -108,6 +108,7 @@ class ApproximateSVMObjective(Objective):
         self._pending: list[int] = []
         self._points: OrderedDict[int, FeasiblePoint] = OrderedDict()
         self._intervals: dict[int, tuple[float, float]] = {}
+        self._machine: FeasiblePoint | None = None
 
     @property
     def _point(self) -> FeasiblePoint:
@@ -135,7 +136,7 @@ class ApproximateSVMObjective(Objective):
         return self.gain_interval(k)[0]
 
     def gain_interval(self, k: int) -> tuple[float, float]:
-        """Certified bounds of the gain of sample k, as close as the states with and without it are known."""
+        """Certified bounds of the gain of sample k, at most two gaps apart."""
         k = int(check_indices([k], self.kept)[0])
         if k not in self._intervals:
             point = self._point
@@ -277,8 +278,11 @@ class ApproximateSVMObjective(Objective):
 
     @property
     def _polished(self) -> FeasiblePoint:
-        self._point.polish()
-        return self._state
+        """The point of the machine; the state stays as it is, and with it what was said of it."""
+        if self._machine is None:
+            self._machine = self._point.copy()
+            self._machine.polish()
+        return self._machine
 
     @property
     def dual(self) -> Array:

@@ -106,7 +106,7 @@ def _ballast(X: Any, y: Array, share: Array, lowest: float, highest: float) -> B
 
 
 def balanced(a: Array, y: Array, ballast: Ballast, moved: float) -> Array:
-    """a with what the ballast moved."""
+    """The dual variables with what the ballast moved."""
     return a + moved * y * ballast.share
 
 

@@ -81,6 +81,7 @@ class Measures(NamedTuple):
 
     @property
     def gap(self) -> float:
+        """By how much F may be below the primal value."""
         return max(0.0, self.primal - self.dual)
 
 
@@ -108,6 +109,7 @@ class FeasiblePoint:
         self.v = np.asarray(self.problem.X.T @ (self.a * self.problem.y))
 
     def copy(self) -> Self:
+        """An independent point; the data are shared."""
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         other.a, other.upper, other.v = self.a.copy(), self.upper.copy(), self.v.copy()
@@ -117,18 +119,22 @@ class FeasiblePoint:
 
     @property
     def nbytes(self) -> int:
+        """Bytes of its own arrays."""
         return self.a.nbytes + self.upper.nbytes + self.v.nbytes
 
     @property
     def kept(self) -> Bools:
+        """Mask of the samples that were not removed."""
         return self.upper > 0.0
 
     @property
     def total_weight(self) -> float:
+        """Sum of the weights of the kept samples."""
         return float(self.upper.sum())
 
     @property
     def mu(self) -> float:
+        """The weight of ``|w|^2 / 2`` against the sum of hinge losses."""
         return mu_from_alpha(self.problem.alpha, self.total_weight)
 
     @property
@@ -141,6 +147,7 @@ class FeasiblePoint:
 
     @property
     def measures(self) -> Measures:
+        """Primal and dual value, and where samples stand."""
         if self._measures is None:
             self._measures = self._measure()
         return self._measures
@@ -233,7 +240,10 @@ class FeasiblePoint:
                     problem.rows, ballast, self.rng.permutation(order), self.upper, mu, a, v,
                     progress, -1, np.inf,
                 )  # fmt: skip
-            a, worst = balanced(a, y, ballast, progress.moved) if problem.offset else a, progress.worst
+            a, worst = (
+                balanced(a, y, ballast, progress.moved) if problem.offset else a,
+                progress.worst,
+            )
         else:
             kept = np.flatnonzero(self.kept)
             worst = pair_steps(problem.rows, kept, self.upper, mu, a, v, PAIRS, 0.1 * RESIDUAL)
@@ -289,6 +299,7 @@ def best_offset(at: Array, weight: Array, y: Array, guess: float) -> float:
         below = float(weight[at < guess - width].sum()) + np.cumsum(weight[order])
         first = int(np.searchsorted(below, target - slack))
         last = int(np.searchsorted(below, target + slack, side="right"))
-        if 0 < first and last < len(order):
+        if first > 0 and last < len(order):
             break
-    return float(0.5 * (at[order[min(first, len(order) - 1)]] + at[order[min(last, len(order) - 1)]]))
+    ends = order[np.minimum([first, last], len(order) - 1)]
+    return float(at[ends].mean())

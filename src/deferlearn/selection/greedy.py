@@ -81,7 +81,7 @@ def run(
             raise SelectionInterrupted(selection.result(interrupted=True), kept_in) from None
         result = selection.result()
         if record.value is None:
-            record.end(result.value)
+            record.end(result.value, result.gap)
     return result
 
 
@@ -101,6 +101,7 @@ class _Run:
         self.states, self.loss, self.n, self.ratio = states, loss, n, ratio
         self.floor, self.tol, self._named = floor, tol, named
         self._state, self._name, self._n_picked = states.root, EMPTY, 0
+        self._gap = states.root.gap
         self._iterations: list[Iteration] = []
         self._free = np.zeros(len(loss), dtype=bool)
         self._free[states.candidates] = True
@@ -147,8 +148,10 @@ class _Run:
 
     def _defer(self, k: int) -> None:
         # One assignment: an interrupt finds state and picks in agreement.
+        gap = self._state.gap
         state, name = self.states.after(self._state, self._name, k)
         self._state, self._name, self._n_picked = state, name, self._n_picked + 1
+        self._gap = max(self._gap, gap + state.gap)  # the gain is a difference of the two
         self._free[k] = False
         self.floor.take(k)
 
@@ -158,6 +161,7 @@ class _Run:
         for index, (_, row) in enumerate(zip(rounds, record.rounds, strict=True)):
             self._iterations.append(iteration_of(row, omega(self.ratio, self.n, index)))
             tell(self._iterations[-1])
+        self._gap = record.gap
         result = self.result(value=record.value)
         self.states.pass_through(result.order)
         result.n_states = self.states.n_states
@@ -186,6 +190,7 @@ class _Run:
             submodularity_ratio=self.ratio,
             iterations=iterations,
             tol=self.tol,
+            gap=self._gap,
             min_kept_per_class=self.floor.least,
             interrupted=interrupted,
             n_states=self.states.n_states,

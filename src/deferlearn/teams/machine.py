@@ -7,13 +7,20 @@ import numpy as np
 
 from deferlearn._utils.types import Array, Index
 from deferlearn.kernels.gram import kernel_function
-from deferlearn.objective import SVMObjective
+from deferlearn.objective import ApproximateSVMObjective, SVMObjective
 from deferlearn.objective.scaling import mu_from_alpha
 from deferlearn.objective.validation import (
     check_polynomial,
     check_problem,
     kernel_width,
 )
+
+# Either can be asked for gains and for its machine.
+MachineObjective = SVMObjective | ApproximateSVMObjective
+
+# There are at most as many free samples as samples, and as features and one more. The exact engine keeps a
+# matrix of them: up to so many it is the quicker one.
+MOST_FREE = 2000
 
 
 @dataclass(frozen=True)
@@ -28,6 +35,7 @@ class MachineSettings:
     fit_intercept: bool
     margin: str
     cache_size: float = 512.0  # megabytes
+    approximate: bool = False  # whether certified bounds of gains will do
 
     @property
     def linear(self) -> bool:
@@ -41,10 +49,19 @@ class MachineSettings:
 
     def objective(
         self, X: Any, y: Array, weights: Array, n_jobs: int | None = None
-    ) -> SVMObjective:
-        """The machine's objective on these samples, solved."""
+    ) -> MachineObjective:
+        """The machine's objective on these samples, solved.
+
+        It is the approximate one if that will do, and if thousands of samples may be on the margin.
+        """
+        soft = self.linear and self.margin == "soft"
+        if self.approximate and soft and min(X.shape) > MOST_FREE:
+            return ApproximateSVMObjective(
+                X, y, self.alpha, fit_intercept=self.fit_intercept, weights=weights
+            )
         # The settings have the names of the objective's parameters.
-        return SVMObjective(X, y, **vars(self), weights=weights, n_jobs=n_jobs)
+        options = {name: value for name, value in vars(self).items() if name != "approximate"}
+        return SVMObjective(X, y, **options, weights=weights, n_jobs=n_jobs)
 
 
 def settings_of(estimator: Any, X: Any, signs: Array) -> MachineSettings:
@@ -108,7 +125,7 @@ class Machine:
 
 
 def machine_of(
-    objective: SVMObjective, X: Any, y: Array, weights: Array, settings: MachineSettings
+    objective: MachineObjective, X: Any, y: Array, weights: Array, settings: MachineSettings
 ) -> Machine:
     """The machine in an objective's present state.
 

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, Self
 
 from deferlearn._utils.types import Array
-from deferlearn.objective import SVMObjective
+from deferlearn.objective import Objective
 from deferlearn.selection import (
     Iteration,
     SelectionResult,
@@ -41,7 +41,7 @@ class Selector:
     seed: int
     verbose: int = 0
 
-    def run(self, objective: SVMObjective, loss: Array, n: int) -> SelectionResult:
+    def run(self, objective: Objective, loss: Array, n: int) -> SelectionResult:
         """Select at most n samples."""
         options: dict[str, Any] = {"min_kept_per_class": self.min_kept_per_class}
         algorithm: Any = distorted_greedy
@@ -69,7 +69,7 @@ class Selector:
 
 
 def _unconstrained(
-    objective: SVMObjective,
+    objective: Objective,
     loss: Array,
     n: int,
     ratio: float,
