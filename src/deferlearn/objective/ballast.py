@@ -84,7 +84,7 @@ def ballast_of(
     room = np.minimum(a, upper - a)
     room[room < LEAST_ROOM * room.max()] = 0.0
     total = float(room.sum())
-    if total >= enough:
+    if total >= enough > 0.0:
         limit = max(SHARE * total, 0.5 * enough)
         return _ballast(X, y, room / total, -limit, limit)
     room = np.where(y * direction > 0.0, upper - a, a)
