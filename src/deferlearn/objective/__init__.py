@@ -1,10 +1,12 @@
 r"""F(V \ S), exact marginal gains, certified bounds and removals."""
 
+from deferlearn.objective.approximate import ApproximateSVMObjective
 from deferlearn.objective.protocol import Objective, Pick, Rounds
 from deferlearn.objective.solver import Counters, NotSeparableError, NumericalError
 from deferlearn.objective.svm import SVMObjective
 
 __all__ = [
+    "ApproximateSVMObjective",
     "Counters",
     "NotSeparableError",
     "NumericalError",

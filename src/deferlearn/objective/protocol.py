@@ -111,6 +111,14 @@ class Objective(ABC):
         The closer they are, the fewer exact gains are asked for.
         """
 
+    def gain_interval(self, k: int) -> tuple[float, float]:
+        """The bounds of the gain of the kept sample k that cannot be made closer: its exact gain, twice.
+
+        An objective that knows its gains only to within a `gap` says here how well.
+        """
+        gain = self.gain(k)
+        return gain, gain
+
     @abstractmethod
     def remove(self, k: int) -> None:
         """Remove the kept sample k: the state moves on."""
@@ -141,6 +149,11 @@ class Objective(ABC):
         returned. By default there are none: the caller then finds the best candidate by bounds.
         """
         return []
+
+    @property
+    def gap(self) -> float:
+        """F of the kept samples is at most `value`, and at least ``value - gap``; 0 if it is exact."""
+        return 0.0
 
     @property
     def nbytes(self) -> int:

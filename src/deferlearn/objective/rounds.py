@@ -518,9 +518,7 @@ def advance(arena, bystanders, plan, point, free, moving, near, terms, record, b
         low, high = cost[best_at] / best_gain * (1.0 + CLOSE), np.inf
         for k in asked:
             if allowed[k] and k != best_at:
-                low, high = _narrow(
-                    low, high, best_gain, cost[best_at], higher[k], cost[k], value
-                )
+                low, high = _narrow(low, high, best_gain, cost[best_at], higher[k], cost[k], value)
         reach = moving.far + best_end.moved * (1.0 + PRODUCT_ROUNDING)
         if d_rows > 0:
             reach = blur

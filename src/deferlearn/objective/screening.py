@@ -128,9 +128,7 @@ def _response(state: State, ws: WorkingSet, share: float) -> Response | None:
     return Response(state, ws, near) if len(near) else None
 
 
-def near_margin(
-    state: State, index: Index, share: float = NEAR, least: int = LEAST_NEAR
-) -> Index:
+def near_margin(state: State, index: Index, share: float = NEAR, least: int = LEAST_NEAR) -> Index:
     """Free samples and ``share`` times as many bound ones of ``index``, closest to the margin first."""
     bound = index[(state.status[index] == LOW) | (state.status[index] == UP)]
     distance = np.abs(state.G[bound]) / np.maximum(state.problem.root[bound], 1e-3)

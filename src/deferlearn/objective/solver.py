@@ -99,7 +99,14 @@ def _start(state: State, ws: WorkingSet) -> Start:
     # Paths copy what they change: where every sample is in the working set nothing is gathered.
     point = state.point if ws.whole else state.point.at(ws.index)
     return Start(
-        ws.arrays, point, FreeSet(members, R), p, state.beta, state.mu, state.measures.quadratic, 0.0
+        ws.arrays,
+        point,
+        FreeSet(members, R),
+        p,
+        state.beta,
+        state.mu,
+        state.measures.quadratic,
+        0.0,
     )
 
 
@@ -359,7 +366,15 @@ def _homotopy(state: State, ws: WorkingSet, rng: Any, spread: float, counters: C
     drift = Drift(actual - start, np.zeros(len(index)), -state.imbalance(), 0.0)
     point = Point(a, a_lo, start, status)
     end = follow_path(
-        FOLLOW.address, ws.arrays, ws.Q_lo, point, state.beta, free, p, drift, most_steps(len(ws.index))
+        FOLLOW.address,
+        ws.arrays,
+        ws.Q_lo,
+        point,
+        state.beta,
+        free,
+        p,
+        drift,
+        most_steps(len(ws.index)),
     )
     counters.n_paths += 1
     counters.n_steps += end.steps

@@ -67,7 +67,13 @@ class Stage:
         self.near.responses.rows[known] = ws.arrays.Q[np.ix_(known, near)]
 
     def advance(
-        self, state: State, cost: Array, allowed: Bools, plan: Plan, terms: Terms, counters: Counters
+        self,
+        state: State,
+        cost: Array,
+        allowed: Bools,
+        plan: Plan,
+        terms: Terms,
+        counters: Counters,
     ) -> tuple[list[Pick], int]:
         """Make rounds; the state moves on, and is verified. The picks, and why there are no more."""
         ws = self.ws
@@ -77,7 +83,13 @@ class Stage:
         q = len(state.R)
         free.R[:q, :q] = state.R
         arena = Arena(
-            ws.arrays.Q, self.rows[ws.index] if len(self.rows) else self.rows, self.samples, ws.index, cost[ws.index], allowed[ws.index], state.kept[ws.index]
+            ws.arrays.Q,
+            self.rows[ws.index] if len(self.rows) else self.rows,
+            self.samples,
+            ws.index,
+            cost[ws.index],
+            allowed[ws.index],
+            state.kept[ws.index],
         )
         sums, (negative, positive) = state.measures, state.class_counts
         moving = Moving(

@@ -49,12 +49,14 @@ class Record:
     asked : what decides the picks
     rounds : what each round recorded
     value : of the finished run; None as long as there are rounds to go
+    gap : how far numbers of the finished run may be from the true ones
     checkpoint : the file, or None if nothing is kept
     """
 
     asked: dict[str, Any] = field(default_factory=dict)
     rounds: list[list[Any]] = field(default_factory=list)
     value: float | None = None
+    gap: float = 0.0
     checkpoint: "Checkpoint | None" = None
 
     def add(self, iteration: Iteration) -> None:
@@ -62,10 +64,10 @@ class Record:
         if self.checkpoint is not None:
             self.checkpoint.append(_row(iteration))
 
-    def end(self, value: float) -> None:
+    def end(self, value: float, gap: float = 0.0) -> None:
         """Say that the run is finished."""
         if self.checkpoint is not None:
-            self.checkpoint.append({"end": value})
+            self.checkpoint.append({"end": value} | ({"gap": gap} if gap > 0.0 else {}))
             self.checkpoint.sync()
 
 
@@ -206,7 +208,7 @@ def _take(value: Any, runs: list[Record]) -> bool:
     if "end" in value:
         if not runs or runs[-1].value is not None:
             return False
-        runs[-1].value = float(value["end"])
+        runs[-1].value, runs[-1].gap = float(value["end"]), float(value.get("gap", 0.0))
         return True
     if runs and runs[-1].value is None:
         return False

@@ -87,7 +87,7 @@ def run(
             raise SelectionInterrupted(selection.result(interrupted=True), kept_in) from None
         result = selection.result()
         if record.value is None:
-            record.end(result.value)
+            record.end(result.value, result.gap)
     return result
 
 
@@ -132,7 +132,7 @@ class _Run:
         # The state of the present set; None where picks are known without it.
         self._state: State | None = states.root
         self._name, self._n_picked = EMPTY, 0
-        self._value = states.root.value
+        self._value, self._gap = states.root.value, states.root.gap
         self._iterations: list[Iteration] = []
         self._free = np.zeros(len(loss), dtype=bool)
         self._free[states.candidates] = True
@@ -245,12 +245,19 @@ class _Run:
         )
 
     def _defer(self, k: int) -> None:
+        before = self._state_here().gap
         state, name = self.states.after(self._state_here(), self._name, k)
         self._move(name, state, k, state.value)
+        self._gap = max(self._gap, before + state.gap)  # the gain is a difference of the two
 
     def _move(self, name: int, state: State | None, k: int, value: float) -> None:
         # One assignment: an interrupt finds state and picks in agreement.
-        self._state, self._name, self._n_picked, self._value = state, name, self._n_picked + 1, value
+        self._state, self._name, self._n_picked, self._value = (
+            state,
+            name,
+            self._n_picked + 1,
+            value,
+        )
         self._free[k] = False
         self.floor.take(k)
 
@@ -260,6 +267,7 @@ class _Run:
         for index, row in zip(draws.rounds(), record.rounds, strict=True):
             self._iterations.append(iteration_of(row, omega(self.ratio, self.n, index)))
             tell(self._iterations[-1])
+        self._gap = record.gap
         result = self.result(value=record.value)
         self.states.pass_through(result.order)
         result.n_states = self.states.n_states
@@ -289,6 +297,7 @@ class _Run:
             submodularity_ratio=self.ratio,
             iterations=iterations,
             tol=self.tol,
+            gap=self._gap,
             min_kept_per_class=self.floor.least,
             interrupted=interrupted,
             n_states=self.states.n_states,

@@ -20,8 +20,9 @@ class Iteration(NamedTuple):
     picked : the sample that was deferred, -1 if no score was positive
     score, gain : of the best candidate; ``omega * gain - loss`` (NaN where bounds alone showed that no
         candidate has a positive score)
-    n_candidates, n_exact, n_screened : candidates, how many of their gains were solved exactly in this
-        round, and how many were not: dismissed by bounds, or known from an earlier round or run
+    n_candidates, n_exact, n_screened : candidates, how many of their gains were solved in this round
+        (exactly, or to within the gap of an approximate objective), and how many were not: dismissed by
+        bounds, or known from an earlier round or run
     slack : how far, relative to the best possible score, the pick may be from it (0 unless tol > 0)
     """
 
@@ -45,7 +46,7 @@ class SelectionResult:
     order : ndarray of shape (n_deferred,)
         Indices of the deferred samples, first pick first.
     gains, scores, omegas : ndarray of shape (n_deferred,)
-        Exact marginal gain of each pick, its distorted score ``omega * gain - loss``, and omega.
+        Marginal gain of each pick, its distorted score ``omega * gain - loss``, and omega.
     value : float
         ``g(S) - c(S)``: by how much machine and human loss together fell below the machine's alone.
     initial_value : float
@@ -64,6 +65,10 @@ class SelectionResult:
         The slack that was allowed; `slack` is the largest that was used. The guarantee of
         `distorted_greedy` holds with the factor ``1 - slack``; a guarantee in expectation, which
         speaks of other random choices too, with the factor ``1 - tol``.
+    gap : float
+        0 if gains and values are exact. With an `ApproximateSVMObjective` they are not: `value` and
+        `initial_value` differ from the true numbers by at most the gap, and each of `gains` is a lower
+        bound that is short of the true gain by at most the gap.
     min_kept_per_class : int
         So many samples of each class had to stay with the machine.
     interrupted : bool
@@ -87,6 +92,7 @@ class SelectionResult:
     epsilon: float | None = None
     delta: float | None = None
     tol: float = 0.0
+    gap: float = 0.0
     min_kept_per_class: int = 0
     interrupted: bool = False
     n_states: int = 0

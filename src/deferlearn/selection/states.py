@@ -60,7 +60,7 @@ class State:
     def __init__(self, objective: Objective, unit: float) -> None:
         self.objective = objective
         self.unit = unit
-        self.value = objective.value
+        self.value, self.gap = objective.value, objective.gap
         n = len(objective.kept)
         self.known = Known(
             lower=np.full(n, -np.inf),
@@ -85,10 +85,10 @@ class State:
         self.objective = self.objective.copy()
 
     def solve(self, k: int) -> float:
-        """Exact gain of k, remembered."""
+        """Gain of k, as exactly as the objective can tell, remembered."""
         lower, upper, _, exact = self.known
         if not exact[k]:
-            lower[k] = upper[k] = self.objective.gain(k)
+            lower[k], upper[k] = self.objective.gain_interval(k)
             exact[k] = True
             self.n_solved += 1
         return float(lower[k])

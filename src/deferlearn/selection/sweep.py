@@ -129,6 +129,7 @@ def _best_of(
         epsilon=best.epsilon,
         delta=delta,
         tol=best.tol,
+        gap=max(run.gap for run in runs),
         min_kept_per_class=best.min_kept_per_class,
         interrupted=interrupted,
         n_states=states.n_states,

@@ -2,7 +2,7 @@
 
 import warnings
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -26,6 +26,9 @@ from deferlearn.teams.samples import Samples
 from deferlearn.teams.selector import Selector
 from deferlearn.teams.team import SVMTeam
 from deferlearn.teams.threshold import Threshold, ranks_among, threshold_at, threshold_from_folds
+
+if TYPE_CHECKING:
+    from deferlearn.teams.machine import MachineObjective
 
 
 class _FoldFit(NamedTuple):
@@ -91,7 +94,12 @@ class AssistedSVC(SVMTeam):
     delta : float in (0, 1), default=0.1
         Step of the sweep.
     tol : float in [0, 1), default=0.0
-        Certified slack of each choice of the best candidate; 0 is exact.
+        Certified slack of each choice of the best candidate: its score is at least ``1 - tol`` times the
+        best possible, and ``selection_.slack`` says what it came to. 0 is exact. With a linear kernel, a
+        soft margin and more than 2,000 samples and features, as in text, ``tol > 0`` is also what
+        makes a fit quick: gains are then known to within ``selection_.gap`` and not exactly, by
+        `deferlearn.objective.ApproximateSVMObjective`, and there is no certificate. With any other
+        machine, and with ``selection="unconstrained"``, gains are exact.
     policy : {"margin", "mlp"}, DeferralPolicy or classifier, default="margin"
         The model that decides about new cases. "margin" sees only how sure the machine is, "mlp" and
         any classifier see x; `deferlearn.teams.policy.DeferralPolicy` gives the choice.
@@ -251,7 +259,13 @@ class AssistedSVC(SVMTeam):
         scores = samples.human.scores
         if self.human_bound is not None and "human_scores" in samples.human.given:
             check_bound(scores[~np.isnan(scores)], self.human_bound)
-        settings = replace(samples.settings, margin=self.margin, cache_size=self.cache_size)
+        settings = replace(
+            samples.settings,
+            margin=self.margin,
+            cache_size=self.cache_size,
+            # The unconstrained algorithm has no tolerance.
+            approximate=self.tol > 0.0 and self.selection != "unconstrained",
+        )
         return replace(samples, settings=settings)
 
     def _selector(self, seed: int, verbose: int = 0) -> Selector:
@@ -278,8 +292,8 @@ class AssistedSVC(SVMTeam):
     def _store_selection(
         self,
         result: SelectionResult,
-        objective: SVMObjective,
-        rest: SVMObjective,
+        objective: "MachineObjective",
+        rest: "MachineObjective",
         samples: Samples,
     ) -> None:
         """Keep the picks, and the machine of the rest."""
@@ -288,7 +302,7 @@ class AssistedSVC(SVMTeam):
         self.deferred_ = np.zeros(len(samples), dtype=bool)
         self.deferred_[result.order] = True
         # For `certify`, in this process only: `__getstate__` leaves it out.
-        self._objective: SVMObjective | None = objective
+        self._objective: MachineObjective | None = objective
         self._certificate: Certificate | None = None
         self._machine = samples.machine_in(rest)
         self._warn_of_lost_classes(samples.y)
@@ -472,6 +486,12 @@ class AssistedSVC(SVMTeam):
                 raise ValueError(
                     "The certificate needs the training data, and a model that was copied or loaded has "
                     "none: call certify() on the fitted model, before it is copied or stored."
+                )
+            if not isinstance(self._objective, SVMObjective):
+                raise ValueError(
+                    f"The certificate needs exact gains, and with tol={self.tol} and so many features they "
+                    f"are known to within {self.selection_.gap:.2g} only. The slack of the picks is in "
+                    "selection_.slack; for a certificate, fit with tol=0, which can take very long."
                 )
             self._certificate = certificate(self._objective, self.selection_, self.human_loss_)
             self._objective = None  # and with it the training data

@@ -11,7 +11,14 @@ from deferlearn._utils.types import Array, Index
 
 # The compiled engine is imported where it is used: a stored machine decides without it.
 if TYPE_CHECKING:
-    from deferlearn.objective import SVMObjective
+    from deferlearn.objective import ApproximateSVMObjective, SVMObjective
+
+    # Either can be asked for gains and for its machine.
+    MachineObjective = SVMObjective | ApproximateSVMObjective
+
+# There are at most as many free samples as samples, and as features and one more. The exact engine keeps a
+# matrix of them: up to so many it is the quicker one.
+MOST_FREE = 2000
 
 
 @dataclass(frozen=True)
@@ -26,6 +33,7 @@ class MachineSettings:
     fit_intercept: bool
     margin: str
     cache_size: float = 512.0  # megabytes
+    approximate: bool = False  # whether certified bounds of gains will do
 
     @property
     def linear(self) -> bool:
@@ -39,12 +47,21 @@ class MachineSettings:
 
     def objective(
         self, X: Any, y: Array, weights: Array, n_jobs: int | None = None
-    ) -> SVMObjective:
-        """The machine's objective on these samples, solved."""
-        from deferlearn.objective import SVMObjective
+    ) -> "MachineObjective":
+        """The machine's objective on these samples, solved.
 
+        It is the approximate one if that will do, and if thousands of samples may be on the margin.
+        """
+        from deferlearn.objective import ApproximateSVMObjective, SVMObjective
+
+        soft = self.linear and self.margin == "soft"
+        if self.approximate and soft and min(X.shape) > MOST_FREE:
+            return ApproximateSVMObjective(
+                X, y, self.alpha, fit_intercept=self.fit_intercept, weights=weights
+            )
         # The settings have the names of the objective's parameters.
-        return SVMObjective(X, y, **vars(self), weights=weights, n_jobs=n_jobs)
+        options = {name: value for name, value in vars(self).items() if name != "approximate"}
+        return SVMObjective(X, y, **options, weights=weights, n_jobs=n_jobs)
 
 
 def settings_of(estimator: Any, X: Any, signs: Array) -> MachineSettings:
@@ -122,7 +139,7 @@ def _products(X: Any, weights: Array) -> Array:
 
 
 def machine_of(
-    objective: SVMObjective, X: Any, y: Array, weights: Array, settings: MachineSettings
+    objective: MachineObjective, X: Any, y: Array, weights: Array, settings: MachineSettings
 ) -> Machine:
     """The machine in an objective's present state.
 

@@ -1,15 +1,17 @@
 """The checked samples of a fit: what machine and human are learned from."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from numpy.typing import NDArray
 
 from deferlearn._utils.types import Array, Index
 from deferlearn.humans.human import Human
 from deferlearn.humans.losses import LOSS_WRONG
-from deferlearn.objective import SVMObjective
 from deferlearn.teams.machine import Machine, MachineSettings, machine_of
+
+if TYPE_CHECKING:
+    from deferlearn.teams.machine import MachineObjective
 
 
 @dataclass(frozen=True)
@@ -61,11 +63,11 @@ class Samples:
         X = self.X[rows]
         return X[:, fitted] if self.settings.precomputed else X
 
-    def objective(self, n_jobs: int | None = None) -> SVMObjective:
+    def objective(self, n_jobs: int | None = None) -> "MachineObjective":
         """The machine's objective on these samples, solved."""
         return self.settings.objective(self.X, self.y, self.weights, n_jobs)
 
-    def machine_in(self, objective: SVMObjective) -> Machine:
+    def machine_in(self, objective: "MachineObjective") -> Machine:
         """The machine in the present state of the objective."""
         return machine_of(objective, self.X, self.y, self.weights, self.settings)
 

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, Self
 
 from deferlearn._utils.types import Array
-from deferlearn.objective import SVMObjective
+from deferlearn.objective import Objective
 from deferlearn.selection import (
     Iteration,
     SelectionResult,
@@ -41,9 +41,7 @@ class Selector:
     seed: int
     verbose: int = 0
 
-    def run(
-        self, objective: SVMObjective, loss: Array, n: int
-    ) -> tuple[SelectionResult, SVMObjective]:
+    def run(self, objective: Objective, loss: Array, n: int) -> tuple[SelectionResult, Any]:
         """Select at most n samples; the selection, and the objective without them."""
         options: dict[str, Any] = {"min_kept_per_class": self.min_kept_per_class}
         algorithm: Any = distorted_greedy
@@ -65,9 +63,7 @@ class Selector:
             )
         else:
             result = algorithm(objective, loss, n, self.ratio, **options)
-        rest = states.objective_after(result.order)
-        assert isinstance(rest, SVMObjective)
-        return result, rest
+        return result, states.objective_after(result.order)
 
     def for_part(self, ratio: float, share: float) -> Self:
         """The same for a part of the samples: at the ratio found on all, with its share of the floor."""
@@ -76,7 +72,7 @@ class Selector:
 
 
 def _unconstrained(
-    objective: SVMObjective,
+    objective: Objective,
     loss: Array,
     n: int,
     ratio: float,
