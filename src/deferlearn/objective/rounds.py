@@ -14,7 +14,7 @@ the dual point of the state without sample k is known in closed form. It does no
 the smaller alpha is, the more candidates it leaves, for `tightening` and in the end for paths.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -62,7 +62,7 @@ class Arena(NamedTuple):
     Q: Array
     rows: Array  # of X, signed, for the linear kernel; no columns if they are not at hand
     samples: Samples
-    index: Index  # their numbers among all samples
+    names: Index  # their numbers among all samples
     cost: Array
     allowed: Bools
     kept: Bools
@@ -100,6 +100,12 @@ class Plan(NamedTuple):
     lowest: Array
     highest: Array
     drawn: Index  # one row of candidates per round; no columns: every sample that is allowed
+
+    def after(self, count: int) -> "Plan":
+        """What is left after some rounds."""
+        return Plan(
+            self.omega[count:], self.lowest[count:], self.highest[count:], self.drawn[count:]
+        )
 
 
 class Record(NamedTuple):
@@ -176,7 +182,7 @@ class Relief(NamedTuple):
 @internal
 def _relief(there, start, unit, arena, inner, by, most_steps, end_point, end_free, drift):
     """Let the free samples make up for ``unit`` of y.a."""
-    e = len(arena.index)
+    e = len(arena.names)
     d_rows = arena.rows.shape[1]
     image, touched, vector = np.zeros(e), np.zeros(e, dtype=np.bool_), np.zeros(d_rows)
     if not there:
@@ -289,7 +295,7 @@ def _within(distance, reach):
 def _choose_inner(arena, point, members, p, size):
     """The free samples and, of the others, about ``size`` that are closest to the margin."""
     samples = arena.samples
-    e = len(arena.index)
+    e = len(arena.names)
     distance = np.empty(e)
     furthest = 0.0
     for i in range(e):
@@ -338,7 +344,7 @@ def advance(arena, bystanders, plan, point, free, moving, near, terms, record, b
     y, weight, upper, root = samples.y, samples.weight, samples.upper, samples.root
     alpha, offset = samples.alpha, samples.offset
     a, G, status, members = point.a, point.G, point.status, free.members
-    e = len(arena.index)
+    e = len(arena.names)
     lower, higher, floor = np.empty(e), np.empty(e), np.empty(e)
     mu_new, new_G = np.empty(e), np.empty(e)
     solved = np.zeros(e, dtype=np.bool_)
@@ -377,7 +383,8 @@ def advance(arena, bystanders, plan, point, free, moving, near, terms, record, b
         value, slack = numbers.value, numbers.slack
         asked = everything if plan.drawn.shape[1] == 0 else plan.drawn[rounds]
         # Lower bounds, and the most promising candidate.
-        count, at, largest = 0, -1, 0.0
+        at: Any = -1
+        count, largest = 0, 0.0
         for k in asked:
             if not allowed[k]:
                 continue
@@ -459,7 +466,7 @@ def advance(arena, bystanders, plan, point, free, moving, near, terms, record, b
                 at = best_at
                 tie = terms.tie * max(terms.unit, abs(best_score))
                 for k in asked:
-                    if allowed[k] and solved[k] and arena.index[k] < arena.index[at]:
+                    if allowed[k] and solved[k] and arena.names[k] < arena.names[at]:
                         score = omega * lower[k] - cost[k]
                         if score >= best_score - tie and score > 0.0:
                             at = k

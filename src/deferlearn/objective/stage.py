@@ -29,7 +29,7 @@ from deferlearn.objective.tightening import TIGHTEN
 
 # Up to this size every sample is in the arena: its Gram matrix takes 128 MB.
 WHOLE_ARENA = 4096
-# Beyond, the free samples, and bound ones near the margin: a multiple of the free ones, at least and at most;
+# Beyond, the free samples, and bound ones near the margin: a multiple of those, at least and at most;
 NEAR_MARGIN, LEAST_NEAR_MARGIN, MOST_NEAR_MARGIN = 3, 256, 1536
 # and the candidates with the best scores, so many.
 BEST_CANDIDATES = 1024
@@ -51,10 +51,13 @@ class Stage:
             problem.gram.diagonal[index], problem.alpha, problem.offset, problem.hard,
         )  # fmt: skip
         self.near = _no_near(len(index))
-        # Where some samples stay outside, rows tell how their G moves.
-        gram = problem.gram
-        rows = isinstance(gram, LinearGram) and not gram.sparse and not self.ws.whole
-        self.rows = gram.rows if rows else np.empty((0, 0))
+
+    def rows_of(self, index: Index) -> Array:
+        """Rows of X, signed, which tell how G moves outside; none if that is not known, or not needed."""
+        gram = self.ws.problem.gram
+        if self.ws.whole or not isinstance(gram, LinearGram) or gram.sparse:
+            return np.empty((len(index), 0))
+        return np.asarray(gram.rows[index])
 
     def renew_near(self, state: State) -> None:
         """Let the samples near the margin of this state respond; what others have learned stays."""
@@ -78,19 +81,14 @@ class Stage:
         """Make rounds; the state moves on, and is verified. The picks, and why there are no more."""
         ws = self.ws
         start = start_of(state, ws)
-        point = type(start.point)(*(array.copy() for array in start.point))
+        point = start.point.at(np.arange(len(ws.index)))
         free = FreeSet(start.free.members.copy(), np.empty_like(start.free.R))
         q = len(state.R)
         free.R[:q, :q] = state.R
         arena = Arena(
-            ws.arrays.Q,
-            self.rows[ws.index] if len(self.rows) else self.rows,
-            self.samples,
-            ws.index,
-            cost[ws.index],
-            allowed[ws.index],
-            state.kept[ws.index],
-        )
+            ws.arrays.Q, self.rows_of(ws.index), self.samples, ws.index, cost[ws.index],
+            allowed[ws.index], state.kept[ws.index],
+        )  # fmt: skip
         sums, (negative, positive) = state.measures, state.class_counts
         moving = Moving(
             start.p, state.beta, state.mu, sums.total, sums.quadratic, sums.length,
@@ -98,8 +96,9 @@ class Stage:
         )  # fmt: skip
         bystanders = self._bystanders(state, cost, allowed)
         count = len(plan.omega)
-        whole, real = np.zeros((3, count), dtype=np.int64), np.zeros((4, count))
-        record = Record(whole[0], *real[:3], whole[1], whole[2], real[3])
+        pick, n_candidates, n_exact = np.zeros((3, count), dtype=np.int64)
+        gain, low, high, value = np.zeros((4, count))
+        record = Record(pick, gain, low, high, n_candidates, n_exact, value)
         stop: Stop = advance(
             arena, bystanders, plan, point, free, moving, self.near, terms, record,
             FOLLOW.address, TIGHTEN.address,
@@ -120,10 +119,9 @@ class Stage:
     def _bystanders(self, state: State, cost: Array, allowed: Bools) -> Bystanders:
         problem = state.problem
         out = np.flatnonzero(state.kept & (self.ws.position < 0))
-        rows = self.rows[out] if len(self.rows) else np.empty((len(out), 0))
         return Bystanders(
-            rows, problem.y[out], problem.root[out], problem.gram.diagonal[out], problem.weight[out],
-            state.a[out], state.G[out], cost[out], allowed[out],
+            self.rows_of(out), problem.y[out], problem.root[out], problem.gram.diagonal[out],
+            problem.weight[out], state.a[out], state.G[out], cost[out], allowed[out],
         )  # fmt: skip
 
     def _scatter(
@@ -179,7 +177,7 @@ def rounds_ahead(
         made, why = stage.advance(state, cost, allowed, plan, terms, counters)
         picks += made
         allowed[[pick.k for pick in made]] = False
-        plan = Plan(*(column[len(made) :] for column in plan))
+        plan = plan.after(len(made))
         if made:  # a gradient that is computed afresh may be all that it takes
             tried = set()
         elif why == UNUSUAL or why in tried:

@@ -137,7 +137,7 @@ class _Run:
         self._free = np.zeros(len(loss), dtype=bool)
         self._free[states.candidates] = True
         # Where the rounds end that the objective has made by itself, and the number of the last.
-        self._end: tuple[int, State] | None = None
+        self._end: tuple[int, State] = (EMPTY, states.root)
         self._last_ahead = -1
         self.looks_ahead = False
         # Other losses mean other picks in the same sets.
@@ -185,10 +185,11 @@ class _Run:
         rows = draws.ahead(index, count)
         if not rows:
             return None
-        exponents = self.n - 1 - np.arange(index, index + len(rows))
         low, high = self.states.ratios or (self.ratio, self.ratio)
+        numbers = range(index, index + len(rows))
         omegas, lowest, highest = (
-            (1.0 - ratio / self.n) ** exponents for ratio in (self.ratio, high, low)
+            np.array([omega(ratio, self.n, number) for number in numbers])
+            for ratio in (self.ratio, high, low)
         )
         rounds = Rounds(
             omegas, lowest, highest, self.loss, self._free,
@@ -226,8 +227,8 @@ class _Run:
 
     def _state_here(self) -> State:
         if self._state is None:
-            at_end = self._end is not None and self._end[0] == self._name
-            self._state = self._end[1] if at_end else self.states.state_of(self._name)
+            name, state = self._end
+            self._state = state if name == self._name else self.states.state_of(self._name)
         return self._state
 
     def _look(self, index: int, weight: float, candidates: Index) -> Iteration:

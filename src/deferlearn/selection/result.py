@@ -1,7 +1,6 @@
 """What a selection returns: the picks, why each was made, and how much work it took."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +9,8 @@ from deferlearn._utils.types import Array
 from deferlearn._utils.words import counted
 
 
-class Iteration(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Iteration:
     """One round of a greedy algorithm.
 
     Attributes

@@ -47,7 +47,7 @@ class MachineSettings:
 
     def objective(
         self, X: Any, y: Array, weights: Array, n_jobs: int | None = None
-    ) -> "MachineObjective":
+    ) -> MachineObjective:
         """The machine's objective on these samples, solved.
 
         It is the approximate one if that will do, and if thousands of samples may be on the margin.
