@@ -101,9 +101,12 @@ def assert_same(result: SelectionResult, whole: SelectionResult) -> None:
 def test_goes_on_from_every_line(case: Any, algorithm: Any, tmp_path: Path) -> None:
     """Whatever was written last: all rounds after it are made, and none before."""
     objective, loss = case
-    whole = algorithm(objective, loss)
     path = tmp_path / "run"
-    assert_same(algorithm(objective, loss, checkpoint=path), whole)
+    whole = algorithm(objective, loss, checkpoint=path)
+    # Without a file an objective makes many rounds at once, and rounds in another way.
+    without = algorithm(objective, loss)
+    assert without.order.tolist() == whole.order.tolist()
+    np.testing.assert_allclose(without.gains, whole.gains, rtol=0.0, atol=1e-11)
     content = path.read_bytes()
     lines = content.splitlines(keepends=True)
     for count in range(0, len(lines), 1 + len(lines) // 25):

@@ -81,6 +81,8 @@ class LinearGram:
         self.unit = self.scale**2
         self.diagonal = norms / second**2
 
+    whole: Array | None = None  # the matrix itself is not kept
+
     def keep_columns(self, index: Index) -> None:
         """Nothing to prepare: products come from the rows."""
 
@@ -179,6 +181,11 @@ class KernelGram:
         own = np.flatnonzero(place[rows] >= 0)
         block[own, place[rows[own]]] = self.diagonal[rows[own]]
         return block
+
+    @property
+    def whole(self) -> Array | None:
+        """The matrix itself, not to be changed, if it is kept."""
+        return self._whole
 
     def keep_columns(self, index: Index) -> None:
         """Have these columns at hand, for their products with many samples."""

@@ -203,6 +203,20 @@ def remove(
     settle(state, counters)
 
 
+def change_alpha(state: State, ws: WorkingSet, alpha: float, counters: Counters) -> State:
+    """The state for another alpha, in the engine's units, along the path on which only mu changes."""
+    problem = replace(state.problem, alpha=alpha)
+    after = replace(state.copy(), problem=problem)
+    after.changed()
+    if not (state.trivial or state.precise):
+        nothing = candidates_of(state, ws, np.array([-1]), np.array([after.mu]))
+        end = removal_ends(state, ws, nothing, counters)
+        if end.outcome[0] == DONE:
+            _scatter(after, ws, (end.a[0], end.a_lo[0], end.status[0]), end.beta[0], end.free, end.p)
+    settle(after, counters)
+    return after
+
+
 def _free_to_bounds(state: State) -> None:
     """Give up the free set: each of its samples goes to the nearer bound."""
     state.drop_members()

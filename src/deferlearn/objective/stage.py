@@ -24,7 +24,7 @@ from deferlearn.objective.rounds import (
 )
 from deferlearn.objective.screening import near_margin
 from deferlearn.objective.solver import Counters, settle, start_of
-from deferlearn.objective.state import State, WorkingSet, nearest
+from deferlearn.objective.state import State, WorkingSet, nearest, whole_set
 from deferlearn.objective.tightening import TIGHTEN
 
 # Up to this size every sample is in the arena: its Gram matrix takes 128 MB.
@@ -43,9 +43,9 @@ class Stage:
     It does not depend on the state, and serves others, as long as few samples outside of it matter.
     """
 
-    def __init__(self, state: State, index: Index) -> None:
-        problem = state.problem
-        self.ws = WorkingSet(problem, index, precise=False)
+    def __init__(self, state: State, ws: WorkingSet) -> None:
+        problem, index = state.problem, ws.index
+        self.ws = ws
         self.samples = Samples(
             problem.y[index], problem.weight[index], problem.upper[index], problem.root[index],
             problem.gram.diagonal[index], problem.alpha, problem.offset, problem.hard,
@@ -151,14 +151,14 @@ def _no_near(n: int) -> Near:
     )
 
 
-def choose_arena(state: State, score: Array) -> Index:
+def choose_arena(state: State, score: Array) -> WorkingSet:
     """The samples that the next rounds may be about, by their positions near the margin and scores."""
-    n = len(state.kept)
-    if n <= WHOLE_ARENA:
-        return np.arange(n)
+    if len(state.kept) <= WHOLE_ARENA:
+        return whole_set(state.problem)
     best = np.argpartition(-score, BEST_CANDIDATES)[:BEST_CANDIDATES]
     extra = min(max(NEAR_MARGIN * len(state.members), LEAST_NEAR_MARGIN), MOST_NEAR_MARGIN)
-    return nearest(state, extra, best[np.isfinite(score[best])])
+    index = nearest(state, extra, best[np.isfinite(score[best])])
+    return WorkingSet(state.problem, index, precise=False)
 
 
 def rounds_ahead(

@@ -367,7 +367,8 @@ class WorkingSet:
         if precise:
             Q, self.Q_lo = problem.gram.block_pair(index, index)
         else:
-            Q = problem.gram.block(index, index)
+            whole = problem.gram.whole if self.whole else None
+            Q = problem.gram.block(index, index) if whole is None else whole
         self.arrays = Working(
             Q, problem.y[index], problem.upper[index], problem.root[index], problem.offset
         )
@@ -375,6 +376,11 @@ class WorkingSet:
     def covers(self, members: Index) -> bool:
         """Whether all members are in the working set."""
         return bool((self.position[members] >= 0).all())
+
+
+def whole_set(problem: Problem) -> WorkingSet:
+    """The working set of all samples."""
+    return WorkingSet(problem, np.arange(len(problem.y)), precise=False)
 
 
 def nearest(state: State, extra: int, must: Index | None = None) -> Index:

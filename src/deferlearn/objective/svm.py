@@ -22,9 +22,10 @@ from deferlearn.objective.protocol import Objective, Pick, Rounds
 from deferlearn.objective.rounds import Plan, Terms
 from deferlearn.objective.screening import Screening, check_score
 from deferlearn.objective.solver import Counters
-from deferlearn.objective.stage import WHOLE_ARENA, rounds_ahead
-from deferlearn.objective.state import Problem, State, WorkingSet, empty_state
+from deferlearn.objective.stage import WHOLE_ARENA, Stage, rounds_ahead
+from deferlearn.objective.state import Problem, State, WorkingSet, empty_state, whole_set
 from deferlearn.objective.validation import (
+    check_alpha,
     check_cache_size,
     check_indices,
     check_new,
@@ -41,6 +42,18 @@ ENDS_KEPT, ENDS_BYTES = 8, 2**28
 SMALL = 10**6
 # alpha times a weight over the size of the kernel: beyond, sums of such numbers mean nothing.
 SMALLEST_MU, LARGEST_MU = 1e-100, 1e100
+
+
+def _scaled(alpha: float, unit: float, weight: Array) -> float:
+    """alpha in the engine's units, if floats can hold what follows from it."""
+    scaled = float(alpha) / unit
+    lightest, heaviest = float(weight.min()), float(weight.max())
+    if not SMALLEST_MU < scaled * lightest <= scaled * heaviest < LARGEST_MU:
+        raise ValueError(
+            f"alpha={alpha!r} cannot be set against kernel values of size {unit:g} and weights "
+            f"of {heaviest:g} in floats; rescale them."
+        )
+    return scaled
 
 
 class SVMObjective(Objective):
@@ -140,13 +153,7 @@ class SVMObjective(Objective):
             X, labels, kernel=kernel, degree=degree, gamma=self._gamma, coef0=coef0,
             offset=offset, memory=check_cache_size(cache_size),
         )  # fmt: skip
-        scaled = float(alpha) / gram.unit
-        lightest, heaviest = float(weight.min()), float(weight.max())
-        if not SMALLEST_MU < scaled * lightest <= scaled * heaviest < LARGEST_MU:
-            raise ValueError(
-                f"alpha={alpha!r} cannot be set against kernel values of size {gram.unit:g} and weights "
-                f"of {heaviest:g} in floats; rescale them."
-            )
+        scaled = _scaled(alpha, gram.unit, weight)
         self._problem = Problem(
             gram=gram,
             y=labels,
@@ -310,6 +317,46 @@ class SVMObjective(Objective):
         other._moved()
         return other
 
+    def with_alpha(self, alpha: float) -> "SVMObjective":
+        """The same samples, kept and removed, with another regularisation; the data are shared.
+
+        The exact solution is followed from this alpha to the other, along a piecewise linear path: the
+        closer they are, the quicker it is.
+
+        Parameters
+        ----------
+        alpha : float
+            Positive.
+
+        Returns
+        -------
+        objective : SVMObjective
+            Verified like any other state.
+
+        Examples
+        --------
+        >>> from deferlearn.objective import SVMObjective
+        >>> X, y = [[-2.0], [-1.0], [1.0], [2.0], [-3.0]], [-1, -1, 1, 1, 1]
+        >>> there = SVMObjective(X, y, alpha=1.0).with_alpha(0.1)
+        >>> bool(abs(there.value - SVMObjective(X, y, alpha=0.1).value) < 1e-12)
+        True
+        """
+        check_alpha(alpha)
+        other = self.copy()
+        scaled = _scaled(alpha, self._problem.gram.unit, self._problem.weight)
+        stage = self._screening.stage
+        ws = self._working_set
+        if not ws.whole and self.n_samples <= WHOLE_ARENA and not self._state.precise:
+            ws = stage.ws if stage is not None else whole_set(self._problem)
+        with one_blas_thread():
+            other._state = solver.change_alpha(self._state, ws, scaled, other.counters)
+        other._problem = other._state.problem
+        other._screening = Screening(self._screening.n_jobs)
+        if ws.whole and not ws.precise:
+            other._screening.stage = Stage(other._state, ws)
+        other._moved()
+        return other
+
     @property
     def nbytes(self) -> int:
         """Bytes that a copy takes on top of what all copies share."""
@@ -359,6 +406,18 @@ class SVMObjective(Objective):
         b = (low + high) / (2.0 * state.mu)
         # The engine may have moved the origin to the centre of the rows.
         return b - float(self.coef @ gram.centre) if isinstance(gram, LinearGram) else b
+
+    @property
+    def own_decisions(self) -> Array:
+        """The decision values ``w.phi_i + b`` of all samples, removed ones included."""
+        state = self._state
+        images = state.G - self._problem.y * state.beta + state.mu  # y_i mu w.phi_i
+        if state.mu == 0.0:
+            return np.zeros(self.n_samples)
+        values: Array = self._problem.y * images / state.mu
+        gram = self._problem.gram
+        shift = float(self.coef @ gram.centre) if isinstance(gram, LinearGram) else 0.0
+        return values + self.intercept + shift
 
     @property
     def coef(self) -> Array:

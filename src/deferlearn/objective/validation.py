@@ -32,6 +32,12 @@ def as_reals(values: Any, name: str) -> Array:
         raise ValueError(f"{name} must hold real numbers: {error}") from None
 
 
+def check_alpha(alpha: Any) -> None:
+    """Refuse a regularisation that is not a positive number."""
+    if not is_number(alpha) or not 0 < float(alpha) < np.inf:
+        raise ValueError(f"alpha={plain(alpha)!r} must be a positive, finite number.")
+
+
 def check_problem(
     X: Any, y: ArrayLike, alpha: Any, kernel: Any, margin: str, weights: ArrayLike | None
 ) -> tuple[Any, Array, Array]:
@@ -43,8 +49,7 @@ def check_problem(
     linear = isinstance(kernel, str) and kernel == "linear"
     if margin == "hard" and not linear:
         raise ValueError(f"margin='hard' is for kernel='linear' only, got kernel={kernel!r}.")
-    if not is_number(alpha) or not 0 < float(alpha) < np.inf:
-        raise ValueError(f"alpha={plain(alpha)!r} must be a positive, finite number.")
+    check_alpha(alpha)
     X = check_matrix(X, "X", allow_sparse=linear, kernel=kernel)
     n = X.shape[0]
     if n == 0:

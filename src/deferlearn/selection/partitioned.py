@@ -210,7 +210,7 @@ def _nominate(task: _Task) -> SelectionResult:
     if numbers is None:
         return result
     iterations = [
-        i._replace(picked=int(numbers[i.picked])) if i.picked >= 0 else i for i in result.iterations
+        replace(i, picked=int(numbers[i.picked])) if i.picked >= 0 else i for i in result.iterations
     ]
     return replace(result, order=numbers[result.order], iterations=iterations)
 

@@ -529,8 +529,9 @@ def _select_without(
     result, rest = selector.run(part.objective(), loss[train], budget)
     deferred = np.zeros(len(train), dtype=bool)
     deferred[result.order] = True
-    decide = part.machine_in(rest).decision_function
-    return _FoldFit(decide(samples.seen_by(test, train)), decide(part.X), deferred)
+    machine = part.machine_in(rest)
+    new = machine.decision_function(samples.seen_by(test, train))
+    return _FoldFit(new, part.own_decisions(rest, machine), deferred)
 
 
 def _ranks_of_fold(

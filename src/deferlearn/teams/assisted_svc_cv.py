@@ -236,9 +236,10 @@ class AssistedSVCCV(Team):
         seed = draw_seed(self.random_state)
         groups = None if groups is None else as_array(groups)
         folds = stratified_folds(self.cv, samples.X, samples.labels, groups, seed)
+        machines = self._machines(samples.X, samples.y)
         return Search(
-            context=FoldContext(samples, folds, seed, self.n_jobs),
-            machines=self._machines(samples.X, samples.y),
+            context=FoldContext(samples, folds, seed, self.n_jobs, machines=machines),
+            machines=machines,
             policies=self.policies,
             common={
                 "class_weight": self.class_weight,

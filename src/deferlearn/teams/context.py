@@ -11,12 +11,16 @@ from scipy.stats import rankdata
 from sklearn.base import clone
 
 from deferlearn._utils.types import Array, Index
+from deferlearn.objective import NumericalError
 from deferlearn.teams.folds import splits_from
 from deferlearn.teams.held_out import Split, held_out
 from deferlearn.teams.machine import MachineSettings
 from deferlearn.teams.samples import Samples
 
 Made = TypeVar("Made")
+
+# Kernel values of held-out rows that may be kept while alphas change (256 MB).
+SHARED_VALUES = 2**25
 
 
 class HeldOutScores(NamedTuple):
@@ -53,6 +57,8 @@ class FoldContext:
         How many folds to work on at a time.
     machine : int
         Number of the machine, where a search tries several on the same folds.
+    machines : sequence of MachineSettings
+        All machines of the search.
     """
 
     samples: Samples
@@ -60,6 +66,7 @@ class FoldContext:
     seed: int
     n_jobs: int | None = None
     machine: int = 0
+    machines: Sequence[MachineSettings] = ()
     _made: dict[Any, Any] = field(default_factory=dict)
 
     @cached_property
@@ -92,11 +99,24 @@ class FoldContext:
     def margins(self) -> tuple[Array, list[Array]]:
         """Decision values of machines without a fold: of every sample, and of each machine's own."""
 
-        def make() -> tuple[Array, list[Array]]:
-            parts = held_out(_margins, self.splits, self.samples, n_jobs=self.n_jobs)
-            return self.join([new for new, _ in parts]), [own for _, own in parts]
-
-        return self.once(("margins", self.machine), make)
+        key = ("margins", self.machine)
+        if key not in self._made:
+            # Machines that differ in alpha only are solved one after the other, fold by fold.
+            own = self.samples.settings
+            family = [
+                (number, settings.alpha)
+                for number, settings in enumerate(self.machines)
+                if replace(settings, alpha=own.alpha) == own
+            ] or [(self.machine, own.alpha)]
+            alphas = [alpha for _, alpha in family]
+            parts = held_out(_margins, self.splits, self.samples, alphas, n_jobs=self.n_jobs)
+            for place, (number, _) in enumerate(family):
+                self._made["margins", number] = [part[place] for part in parts]
+        made = self._made[key]
+        for part in made:
+            if isinstance(part, NumericalError):
+                raise part
+        return self.join([new for new, _ in made]), [own for _, own in made]
 
     def join(self, parts: Sequence[Array]) -> Array:
         """What was found fold by fold, in the order of the samples."""
@@ -110,10 +130,23 @@ class FoldContext:
         return float(np.average(rates, weights=[len(fold) for fold in self.folds]))
 
 
-def _margins(train: Index, test: Index, samples: Samples) -> tuple[Array, Array]:
-    part = samples.part(train)
-    decide = part.solve().decision_function
-    return decide(samples.seen_by(test, train)), decide(part.X)
+def _margins(
+    train: Index, test: Index, samples: Samples, alphas: list[float]
+) -> list[tuple[Array, Array] | NumericalError]:
+    """For each alpha, decision values of the rows ``test`` and of a machine's own rows, or why not."""
+    part, new = samples.part(train), samples.seen_by(test, train)
+    # A kernel is evaluated once for all alphas, unless its values take too much memory.
+    share = len(alphas) > 1 and len(test) * len(train) <= SHARED_VALUES
+    values = part.settings.kernel_values(new, part.X) if share else None
+    found: list[Any] = [None] * len(alphas)
+    try:
+        for place, objective in part.objectives(alphas):
+            machine = part.machine_in(objective)
+            decided = machine.decide_by(values) if share else machine.decision_function(new)
+            found[place] = (decided, part.own_decisions(objective, machine))
+    except NumericalError as error:
+        found = [error if one is None else one for one in found]
+    return found
 
 
 def places(score: Array, rate: float) -> Array:

@@ -45,6 +45,17 @@ class MachineSettings:
         """Whether X holds kernel values with the training samples."""
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
+    def kernel_values(self, X: Any, vectors: Any) -> Any:
+        """Kernel values of the rows of X with others; X itself if it is linear or precomputed."""
+        if self.linear or self.precomputed:
+            return X
+        from deferlearn.kernels.gram import kernel_function
+
+        K = kernel_function(self.kernel, self.degree, self.gamma, self.coef0)(X, vectors)
+        if not np.isfinite(K).all():
+            raise ValueError(f"kernel={self.kernel!r} gives values that are not finite here.")
+        return K
+
     def objective(
         self, X: Any, y: Array, weights: Array, n_jobs: int | None = None
     ) -> MachineObjective:
@@ -115,20 +126,20 @@ class Machine:
 
         A row has the same value alone as among others, to the last bit.
         """
-        if self.coef is not None:
-            return _products(X, self.coef) + self.intercept
+        if self.coef is not None or self.settings.precomputed:
+            return self.decide_by(X)
         if len(self.support) == 0:
             return np.full(X.shape[0], self.intercept)
-        s = self.settings
-        if s.precomputed:
-            K = X[:, self.support]
-        else:
-            from deferlearn.kernels.gram import kernel_function
-
-            K = kernel_function(s.kernel, s.degree, s.gamma, s.coef0)(X, self.vectors)
-            if not np.isfinite(K).all():
-                raise ValueError(f"kernel={s.kernel!r} gives values that are not finite here.")
+        K = self.settings.kernel_values(X, self.vectors)
         return _products(K, self.dual_coef) + self.intercept
+
+    def decide_by(self, values: Any) -> Array:
+        """The same by rows of X for the linear kernel, else by kernel values with all training samples."""
+        if self.coef is not None:
+            return _products(values, self.coef) + self.intercept
+        if len(self.support) == 0:
+            return np.full(values.shape[0], self.intercept)
+        return _products(values[:, self.support], self.dual_coef) + self.intercept
 
 
 def _products(X: Any, weights: Array) -> Array:
