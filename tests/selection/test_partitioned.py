@@ -245,14 +245,10 @@ def test_an_interrupt(train_on: str, monkeypatch: pytest.MonkeyPatch) -> None:
         partitioned_greedy(X, Y, LOSS, 20, callback=stop, **options)
     assert stopped.value.result.order.tolist() == whole.order[:4].tolist()
 
-    remove = SVMObjective.remove
+    def interrupted(self: SVMObjective, rounds: Any) -> Any:
+        raise KeyboardInterrupt
 
-    def interrupted(self: SVMObjective, k: int) -> None:
-        if len(self.removed) == 2:
-            raise KeyboardInterrupt
-        remove(self, k)
-
-    monkeypatch.setattr(SVMObjective, "remove", interrupted)
+    monkeypatch.setattr(SVMObjective, "rounds_ahead", interrupted)
     with pytest.raises(KeyboardInterrupt) as plain:
         partitioned_greedy(X, Y, LOSS, 20, **options)
     assert not isinstance(plain.value, SelectionInterrupted)

@@ -13,7 +13,7 @@ from deferlearn.selection.checkpoint import CheckpointFile, opened
 from deferlearn.selection.distorted import distorted_greedy
 from deferlearn.selection.greedy import check_budget, check_loss, check_open_unit
 from deferlearn.selection.result import SelectionInterrupted, SelectionResult
-from deferlearn.selection.states import States
+from deferlearn.selection.states import TIE, States
 
 # A thousand runs per factor of e: finer guesses differ by less than what they are guesses of.
 SMALLEST_STEP = 1e-3
@@ -112,8 +112,10 @@ def submodularity_sweep(
 def _best_of(
     runs: list[SelectionResult], delta: float, states: States, interrupted: bool = False
 ) -> SelectionResult:
-    """The sweep's result: its best run, or no samples if that is better."""
-    best = max(runs, key=lambda run: run.value)
+    """The sweep's result: its best run, the first of those that tie; or no samples if that is better."""
+    most = max(run.value for run in runs)
+    tie = TIE * max(states.unit, abs(most))
+    best = next(run for run in runs if run.value >= most - tie)
     empty = best.value < 0.0
     order = np.empty(0, dtype=np.int64) if empty else best.order
     return SelectionResult(
