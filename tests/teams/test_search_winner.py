@@ -20,10 +20,13 @@ from deferlearn.teams import (
     UncertaintyTriage,
 )
 from deferlearn.teams.candidates import DEFAULT_POLICIES, TEAMS
+from deferlearn.teams.context import SELECTION
+from deferlearn.teams.forest import ForestClassifier, ForestRegressor
+from deferlearn.teams.samples import Samples
 from deferlearn.teams.selector import Selector
 from tuned import HUMAN, LOSS, NEW, NEW_HUMAN, SCORES, SEED, SPLITS, N, X, Y, tuned
 
-FOREST = DeferralPolicy(RandomForestClassifier(50, min_samples_leaf=5), features="both")
+FOREST = DeferralPolicy(ForestClassifier(), features="both")
 FEW_TREES = RandomForestRegressor(5, min_samples_leaf=5)
 BY_HAND = {
     "uncertainty": UncertaintyTriage(),
@@ -323,6 +326,68 @@ def test_teams_that_differ_in_their_policy_share_selections(monkeypatch):
         search.run(0.25)
         counts.append(len(calls))
     assert counts == [1 + len(SPLITS)] * 2  # the sweep on all samples, and one run per part
+
+
+def count_calls(monkeypatch, owner, name):
+    """A list that grows by one entry with each call of a method."""
+    calls = []
+    method = getattr(owner, name)
+
+    def counted(*arguments, **options):
+        calls.append(1)
+        return method(*arguments, **options)
+
+    monkeypatch.setattr(owner, name, counted)
+    return calls
+
+
+@pytest.mark.parametrize("budget", [0.25, 18])
+@pytest.mark.parametrize("policy", ["margin", "forest"])
+def test_the_winner_selects_nothing_again(monkeypatch, policy, budget):
+    calls = count_calls(monkeypatch, Selector, "run")
+    tuned(policies=[policy], alphas=[0.1], budget=budget).fit(X, Y, human_labels=HUMAN)
+    assert len(calls) == 1 + len(SPLITS)
+
+
+@pytest.mark.parametrize(
+    ("policy", "owner", "expected"),
+    [
+        # Without each fold for every machine, and the winner's on all samples.
+        ("uncertainty", Samples, 2 * 3 + 1),
+        ("forest", ForestClassifier, 2 * 3 + 1),
+        # Where humans err is the same beside every machine.
+        ("advantage_by_region", ForestRegressor, 3 + 1),
+        ("advantage_forest", ForestRegressor, (3 + 2 * 3) + 2),
+    ],
+)
+def test_the_winner_shares_what_was_fitted_without_the_folds(monkeypatch, policy, owner, expected):
+    calls = count_calls(monkeypatch, owner, "solve" if owner is Samples else "fit")
+    tuned(policies=[policy], n_jobs=1).fit(X, Y, human_labels=HUMAN)
+    assert len(calls) == expected
+
+
+def test_where_humans_err_is_learned_once_for_all_budgets(monkeypatch):
+    calls = count_calls(monkeypatch, ForestRegressor, "fit")
+    search = tuned(policies=["advantage_by_region"]).open_search(X, Y, human_labels=HUMAN)
+    for budget in (0.1, 0.2, 0.3):
+        search.run(budget)
+    assert len(calls) == len(SPLITS)
+
+
+def test_a_search_at_several_budgets_keeps_the_objectives_of_one():
+    search = tuned(policies=["margin"]).open_search(X, Y, human_labels=HUMAN)
+    for budget in (0.1, 0.2):
+        search.run(budget)
+        kept = [key for key in search.context._made if key[0] == SELECTION]
+        assert len(kept) == len(search.machines)
+
+
+def test_the_winner_of_several_budgets_equals_that_of_one():
+    search = tuned(policies=["forest"], alphas=[0.1]).open_search(X, Y, human_labels=HUMAN)
+    search.run(0.1)
+    winner = search.fit(search.run(0.25), 0.25)
+    alone = tuned(policies=["forest"], alphas=[0.1]).fit(X, Y, human_labels=HUMAN)
+    assert_same_team(winner, alone)
 
 
 @pytest.mark.parametrize(

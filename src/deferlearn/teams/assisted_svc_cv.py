@@ -236,7 +236,8 @@ class AssistedSVCCV(Team):
         groups = None if groups is None else as_array(groups)
         folds = stratified_folds(self.cv, samples.X, samples.labels, groups, seed)
         return Search(
-            context=FoldContext(samples, folds, seed, self.n_jobs),
+            # The seed that a team with this random_state draws: then the winner's models are the same.
+            context=FoldContext(samples, folds, draw_seed(seed), self.n_jobs),
             machines=self._machines(samples.X, samples.y),
             policies=self.policies,
             common={

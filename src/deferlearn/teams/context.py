@@ -18,6 +18,9 @@ from deferlearn.teams.samples import Samples
 
 Made = TypeVar("Made")
 
+# Under keys with this word are selections on all samples with their objectives.
+SELECTION = "selection"
+
 
 class HeldOutScores(NamedTuple):
     """What a team says of samples that it has not seen.
@@ -78,6 +81,11 @@ class FoldContext:
         made: Made = self._made[key]
         return made
 
+    def forget(self, kind: str) -> None:
+        """Drop what was made under keys that begin with this word, since it takes much memory."""
+        for key in [key for key in self._made if key[0] == kind]:
+            del self._made[key]
+
     def name_of(self, team: Any, *without: str) -> tuple[type, str]:
         """The same for estimators that differ at most in the parameters named (and those within them)."""
         params = {
@@ -86,7 +94,7 @@ class FoldContext:
             if name.partition("__")[0] not in without
         }
         # Kept, so that no other parameter gets the address by which one may be shown.
-        self._made.setdefault("named", []).append(params)
+        self._made.setdefault(("named",), []).append(params)
         return type(team), str(params)
 
     def margins(self) -> tuple[Array, list[Array]]:

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,8 +17,7 @@ from deferlearn.metrics import evaluate_team, find_metric
 from deferlearn.objective import NumericalError
 from deferlearn.teams.candidates import equip, resolve_team
 from deferlearn.teams.choice import by_group, choose
-from deferlearn.teams.context import FoldContext, scores_by_fitting
-from deferlearn.teams.folds import splits_from
+from deferlearn.teams.context import SELECTION, FoldContext, scores_by_fitting
 from deferlearn.teams.machine import MachineSettings
 from deferlearn.teams.machines import parameters_of
 from deferlearn.teams.parameters import count_of
@@ -68,6 +67,8 @@ class Outcome(NamedTuple):
         Its mean score.
     cv_results : dict of ndarray
         A row per candidate, as in `sklearn.model_selection.GridSearchCV`.
+    machine : int
+        The number of its machine.
     """
 
     team: Any
@@ -76,6 +77,7 @@ class Outcome(NamedTuple):
     place: int
     score: float
     cv_results: dict[str, Any]
+    machine: int
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,7 @@ class Search:
 
     def run(self, budget: float) -> Outcome:
         """Try the quick teams with every machine, the others with the best of these, and choose."""
+        self.context.forget(SELECTION)  # at another budget
         teams = [resolve_team(policy) for policy in self.policies]
         # A team of other authors need not declare what ours do.
         quick = [place for place, team in enumerate(teams) if getattr(team, "is_quick", False)]
@@ -160,14 +163,17 @@ class Search:
         return self._conclude(tried, teams, budget)
 
     def fit(self, outcome: Outcome, budget: float | int) -> Any:
-        """The winner fitted on all samples, with the same folds behind its threshold."""
-        samples = replace(self.context.samples, settings=outcome.settings)
+        """The winner fitted on all samples, with the same folds behind its threshold.
+
+        What the search has made of these folds is not made again.
+        """
+        context = self.context.with_machine(outcome.settings, outcome.machine)
+        samples = context.samples
         winner = equip(outcome.team, outcome.settings, {**self.common, "budget": budget})
         if hasattr(winner, "fit_samples"):
-            winner.fit_samples(samples, self.context.folds)
+            winner.fit_samples(samples, context)
         else:
-            splits = splits_from(self.context.folds, len(samples))
-            winner = equip(winner, outcome.settings, {"cv": splits})
+            winner = equip(winner, outcome.settings, {"cv": context.splits})
             winner.fit(samples.X, samples.labels, **samples.human.given)
         # The folds' rows mean nothing to a clone on other samples.
         own = winner.get_params(deep=False)
@@ -244,7 +250,9 @@ class Search:
         place, machine = keys[index]
         settings = self.machines[machine]
         team = equip(teams[place], settings, {**self.common, "budget": budget})
-        return Outcome(team, settings, params[index], index, float(mean[index]), cv_results)
+        return Outcome(
+            team, settings, params[index], index, float(mean[index]), cv_results, machine
+        )
 
 
 def _objects(values: list[Any]) -> NDArray[Any]:
