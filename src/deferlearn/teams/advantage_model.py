@@ -6,10 +6,10 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone, is_regressor
-from sklearn.ensemble import RandomForestRegressor
 from sklearn.isotonic import IsotonicRegression
 
 from deferlearn._utils.types import Array
+from deferlearn.teams.forest import ForestRegressor
 from deferlearn.teams.policy import seed_all
 
 # Each of the two rates by predicted class starts from so many cases at the rate of all.
@@ -18,7 +18,7 @@ PRIOR_CASES = 2.0
 # largest cost, whatever the unit of costs.
 TIE_BREAK = 1e-6
 
-FOREST = RandomForestRegressor(n_estimators=50, min_samples_leaf=5)
+FOREST = ForestRegressor()
 
 
 @dataclass(eq=False)
