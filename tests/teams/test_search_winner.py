@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -12,12 +14,14 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import StratifiedKFold
 
 from deferlearn import AssistedSVC, AssistedSVCCV
+from deferlearn._utils.progress import Progress
 from deferlearn.teams import (
     AdvantageTriage,
     DeferralPolicy,
     FullAutomation,
     PredictedErrorTriage,
     UncertaintyTriage,
+    assisted_svc_cv,
 )
 from deferlearn.teams.candidates import DEFAULT_POLICIES, TEAMS
 from deferlearn.teams.context import SELECTION
@@ -190,11 +194,35 @@ def test_verbose_prints_a_line_a_candidate(capsys):
     tuned(policies=["uncertainty", "automation"]).fit(X, Y)
     assert capsys.readouterr().out == ""
     clf = tuned(policies=["uncertainty", "automation"], verbose=1).fit(X, Y)
-    lines = capsys.readouterr().out.splitlines()
+    lines = [line for line in capsys.readouterr().out.splitlines() if " left" not in line]
     assert len(lines) == 4
     means = clf.cv_results_["mean_test_score"]
     assert lines[0].startswith("[AssistedSVCCV] uncertainty, kernel linear, alpha 0.03: ")
     assert sorted(float(line.split()[-1]) for line in lines) == sorted(means.round(4))
+
+
+def test_verbose_says_how_long_it_takes(monkeypatch, capsys):
+    monkeypatch.setattr(assisted_svc_cv, "sometimes", lambda show: show)
+    policies = ["uncertainty", "advantage", "margin", "forest"]
+    tuned(policies=policies, verbose=1).fit(X, Y, human_labels=HUMAN)
+    shares = re.findall(r"AssistedSVCCV\] (\d+)% done, about \d+ s left", capsys.readouterr().out)
+    assert len(shares) > 20  # machines, folds and trials
+    assert shares[-1] == "100"
+
+
+def test_every_unit_of_a_search_is_counted(monkeypatch):
+    made = []
+    begin = Progress.begin
+
+    def counted(self, kind):
+        begin(self, kind)
+        made.append(self)
+
+    monkeypatch.setattr(Progress, "begin", counted)
+    tuned(policies=["uncertainty", "margin", FirstFeature()]).fit(X, Y, human_labels=HUMAN)
+    outer = made[0]
+    assert set(outer._open.values()) == {0}
+    assert {"machine", "winner", "margin"} < outer._open.keys()
 
 
 # -- teams of one's own -----------------------------------------------------------------------

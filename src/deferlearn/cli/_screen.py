@@ -18,6 +18,8 @@ from rich.progress import (
 )
 from rich.table import Table
 
+from deferlearn._utils.progress import in_words, watched_by
+
 
 def say(*lines: str, err: bool = False) -> None:
     """Print lines as they are: rich adds no colours and breaks no line, so that paths can be copied.
@@ -102,7 +104,7 @@ def print_errors(title: str, errors: dict[str, dict[str, float]], key: str) -> N
 
 
 @contextmanager
-def status(text: str) -> Iterator[None]:
+def status(text: str) -> Iterator[Any]:
     """Show on stderr what the command is doing.
 
     Parameters
@@ -115,8 +117,30 @@ def status(text: str) -> Iterator[None]:
         say(text, err=True)
         yield
         return
-    with console.status(text):
-        yield
+    with console.status(text) as shown:
+        yield shown
+
+
+@contextmanager
+def work_status(text: str) -> Iterator[None]:
+    """Show on stderr what the command is doing, and the time left once it can be estimated.
+
+    Parameters
+    ----------
+    text : str
+        What it is doing. If stderr is not a terminal, this line is all that is shown.
+    """
+    console = Console(stderr=True)
+    with status(text) as shown:
+        if not console.is_terminal:
+            yield
+            return
+
+        def show(share: float, left: float) -> None:
+            shown.update(f"{text}: {in_words(share, left)}")
+
+        with watched_by(show):
+            yield
 
 
 def progress_bar() -> Progress:

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from deferlearn._utils.progress import Progress, in_words, sometimes, watched_by
 from deferlearn._utils.types import Array, Bools, Index
 from deferlearn.bounds import certificate
 from deferlearn.bounds.certificate import Certificate
@@ -25,6 +26,9 @@ from deferlearn.teams.samples import Samples
 from deferlearn.teams.selector import Selector
 from deferlearn.teams.team import SVMTeam
 from deferlearn.teams.threshold import Threshold, ranks_among, threshold_at, threshold_from_folds
+
+# Of a fit: a sweep on all samples takes about half as long as selections without each of five folds.
+UNITS = {"selection": (1, 1.0), "folds": (1, 2.0)}
 
 
 class _FoldFit(NamedTuple):
@@ -107,7 +111,7 @@ class AssistedSVC(SVMTeam):
         Seed of the folds, of the random samples of the selection, of the policy, and of the coin that
         decides between equal scores.
     verbose : int, default=0
-        Whether to print progress.
+        Whether to print what is done, and now and then the time left.
     cache_size : float, default=512
         Megabytes for the matrix of a kernel other than the linear one, or for as many of its columns as
         fit. A smaller cache makes a fit with thousands of samples slower, and changes nothing else.
@@ -238,9 +242,15 @@ class AssistedSVC(SVMTeam):
         else:
             context = replace(context, samples=samples)
         self.human_loss_ = samples.hinge_cost(self.deferral_cost)
-        objective, result = self._select(context, self.verbose)
-        self._store_selection(result, objective, samples)
-        self._fit_policy(policy, context)
+        show = sometimes(lambda *now: self._say(in_words(*now))) if self.verbose else None
+        with watched_by(show), Progress(UNITS) as progress:
+            progress.begin("selection")
+            objective, result = self._select(context, self.verbose)
+            self._store_selection(result, objective, samples)
+            progress.done()
+            progress.begin("folds")
+            self._fit_policy(policy, context)
+            progress.done()
         return self
 
     def _check_samples(self, samples: Samples) -> Samples:
