@@ -26,7 +26,7 @@ class _Forest(BaseEstimator):
     n_estimators: int = 50
     _: KW_ONLY
     min_samples_leaf: int = 5
-    max_features: float = 1 / 3
+    max_features: float | str = 1 / 3
     random_state: int | None = None
 
     def _grow(self, X: Any, target: Array) -> Self:
@@ -45,12 +45,18 @@ class _Forest(BaseEstimator):
                 np.asarray(target, dtype=np.float64),
                 self.n_estimators,
                 max(1, round(SHARE_DRAWN * n)),
-                max(1, round(self.max_features * d)),
+                self._n_tried(d),
                 self.min_samples_leaf,
                 np.random.RandomState(self.random_state).randint(np.iinfo(np.int32).max),
             )
         )
         return self
+
+    def _n_tried(self, n_features: int) -> int:
+        """How many features a split is chosen among, as scikit-learn counts them."""
+        if self.max_features == "sqrt":
+            return max(1, int(np.sqrt(n_features)))
+        return max(1, int(float(self.max_features) * n_features))
 
     def _mean(self, X: Any) -> Array:
         if self.sparse_ is not None:
@@ -68,8 +74,8 @@ class ForestRegressor(RegressorMixin, _Forest):
         Number of trees.
     min_samples_leaf : int, default=5
         The least number of samples in a leaf.
-    max_features : float, default=1/3
-        The share of the features among which each split is chosen.
+    max_features : float or "sqrt", default=1/3
+        The share of the features among which each split is chosen; "sqrt" is the root of their number.
     random_state : int or None, default=None
         Seed.
 
@@ -106,13 +112,14 @@ class ForestRegressor(RegressorMixin, _Forest):
         return self._mean(X)
 
 
+@dataclass(eq=False, repr=False)
 class ForestClassifier(ClassifierMixin, _Forest):
     """A forest for two classes.
 
     Parameters
     ----------
     n_estimators, min_samples_leaf, max_features, random_state
-        As in `ForestRegressor`.
+        As in `ForestRegressor`; ``max_features="sqrt"`` is the default.
 
     Examples
     --------
@@ -123,6 +130,9 @@ class ForestClassifier(ClassifierMixin, _Forest):
     >>> forest.predict([[0.1, 0.5], [0.9, 0.5]])
     array([False,  True])
     """
+
+    _: KW_ONLY
+    max_features: float | str = "sqrt"
 
     def fit(self, X: Any, y: Any) -> Self:
         """Grow the trees.
