@@ -29,14 +29,14 @@ def one_tree(X, y, smallest_leaf):
 @pytest.mark.parametrize("seed", range(5))
 def test_a_tree_of_all_samples_equals_that_of_scikit_learn(seed, smallest_leaf):
     X, y = smooth(MOST_BINS, seed)  # a bin for each value
-    found = mean_of_trees(X, *one_tree(X, y, smallest_leaf))
+    found = mean_of_trees(X, one_tree(X, y, smallest_leaf))
     expected = DecisionTreeRegressor(min_samples_leaf=smallest_leaf, random_state=0).fit(X, y)
     np.testing.assert_allclose(found, expected.predict(X), atol=1e-12)
     if smallest_leaf == 1:
         return  # of two samples every feature makes the same parts
     # Where a cut falls between two samples of a node differs, by little.
     new, _ = smooth(500, seed + 100)
-    ours = mean_of_trees(new, *one_tree(X, y, smallest_leaf))
+    ours = mean_of_trees(new, one_tree(X, y, smallest_leaf))
     assert np.isclose(ours, expected.predict(new)).mean() > 0.8
 
 

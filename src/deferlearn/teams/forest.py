@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.ensemble import RandomForestRegressor
 
 from deferlearn._utils.types import Array
-from deferlearn.teams.trees import bin_features, grow, mean_of_trees
+from deferlearn.teams.trees import Trees, bin_features, grow, mean_of_trees
 
 # Each tree sees so many of the samples: as many as are drawn at least once from n with replacement.
 SHARE_DRAWN = 0.632
@@ -61,8 +61,7 @@ class _Forest(BaseEstimator):
     def _mean(self, X: Any) -> Array:
         if self.sparse_ is not None:
             return np.asarray(self.sparse_.predict(X))
-        mean: Array = mean_of_trees(np.ascontiguousarray(X, dtype=np.float64), *self.trees_)
-        return mean
+        return mean_of_trees(np.ascontiguousarray(X, dtype=np.float64), Trees(*self.trees_))
 
 
 class ForestRegressor(RegressorMixin, _Forest):

@@ -4,7 +4,7 @@ Most of the time that scikit-learn needs for a tree on a thousand samples is spe
 a search grows a thousand trees.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,31 @@ class Trees(NamedTuple):
     edge: Array
     left: Index
     value: Array
+
+
+class _Work(NamedTuple):
+    """Where trees are grown.
+
+    Attributes
+    ----------
+    state : ndarray of shape (1,)
+        Of the random numbers.
+    order : ndarray of shape (n_samples,)
+        Rows; those of a node are next to each other.
+    features : ndarray of shape (n_features,)
+        Features in the order in which they are drawn.
+    sums, counts : ndarray of shape (n_bins,)
+        Of the targets in each bin; zero between uses.
+    span : ndarray of shape (n_nodes, 2)
+        Where the rows of each node begin and end.
+    """
+
+    state: NDArray[np.uint64]
+    order: Index
+    features: Index
+    sums: Array
+    counts: Index
+    span: Index
 
 
 def bin_features(X: Array) -> tuple[Bins, Array]:
@@ -105,35 +130,63 @@ def _best_cut(row_bins, target, rows, sums, counts, smallest_leaf):
             explained = left_sum * left_sum / left_n + right_sum * right_sum / (n - left_n)
             if explained > best:
                 last, first, best = b, -1, explained
-    sums[lowest : highest + 1] = 0.0
-    counts[lowest : highest + 1] = 0
+    for b in range(lowest, highest + 1):
+        sums[b] = 0.0
+        counts[b] = 0
     return last, first, best
 
 
-@compiled
-def grow(bins, edges, target, n_trees, n_drawn, n_tried, smallest_leaf, seed):
+def grow(
+    bins: Bins,
+    edges: Array,
+    target: Array,
+    n_trees: int,
+    n_drawn: int,
+    n_tried: int,
+    smallest_leaf: int,
+    seed: int,
+) -> Trees:
     """Grow trees, each on rows drawn without replacement, with features drawn at each node."""
     d, n = bins.shape
-    state = np.array([np.uint64(seed) + np.uint64(0x9E3779B97F4A7C15)])
-    most = n_trees * (2 * max(n_drawn // smallest_leaf, 1))
-    roots = np.empty(n_trees, dtype=np.int64)
-    feature = np.full(most, -1)
-    edge = np.zeros(most)
-    left = np.full(most, -1)
-    value = np.empty(most)
-    start, stop = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
-    order, features = np.arange(n), np.arange(d)
-    sums, counts = np.zeros(edges.shape[1] + 1), np.zeros(edges.shape[1] + 1, dtype=np.int64)
+    # Arrays are made here, since allocations take long to compile.
+    most = n_trees * 2 * max(n_drawn // smallest_leaf, 1)
+    n_bins = edges.shape[1] + 1
+    work = _Work(
+        state=np.array([seed + 0x9E3779B97F4A7C15], dtype=np.uint64),
+        order=np.arange(n),
+        features=np.arange(d),
+        sums=np.zeros(n_bins),
+        counts=np.zeros(n_bins, dtype=np.int64),
+        span=np.empty((most, 2), dtype=np.int64),
+    )
+    trees = Trees(
+        roots=np.empty(n_trees, dtype=np.int64),
+        feature=np.full(most, -1),
+        edge=np.zeros(most),
+        left=np.full(most, -1),
+        value=np.empty(most),
+    )
+    used = _grow(bins, edges, target, n_drawn, n_tried, smallest_leaf, work, trees)
+    columns: dict[str, Any] = trees._asdict()
+    return Trees(**{name: column[:used].copy() for name, column in columns.items()})
+
+
+@compiled
+def _grow(bins, edges, target, n_drawn, n_tried, smallest_leaf, work, trees):
+    """Fill the nodes of the trees, and return their number."""
+    state, order, features, sums, counts, span = work
+    roots, feature, edge, left, value = trees
+    d, n = bins.shape
     used = 0
-    for tree in range(n_trees):
+    for tree in range(len(roots)):
         for i in range(n_drawn):
             j = i + _below(state, n - i)
             order[i], order[j] = order[j], order[i]
         roots[tree] = node = used
-        start[node], stop[node] = 0, n_drawn
+        span[node, 0], span[node, 1] = 0, n_drawn
         used += 1
         while node < used:
-            rows = order[start[node] : stop[node]]
+            rows = order[span[node, 0] : span[node, 1]]
             total = 0.0
             same = True
             for row in rows:
@@ -164,21 +217,27 @@ def grow(bins, edges, target, n_trees, n_drawn, n_tried, smallest_leaf, seed):
                 feature[node], left[node] = found, used
                 # In the middle of the bins that no sample of the node is in.
                 edge[node] = 0.5 * (edges[found, last] + edges[found, first - 1])
-                start[used], stop[used] = start[node], start[node] + middle
-                start[used + 1], stop[used + 1] = start[node] + middle, stop[node]
+                middle += span[node, 0]
+                span[used, 0], span[used, 1] = span[node, 0], middle
+                span[used + 1, 0], span[used + 1, 1] = middle, span[node, 1]
                 used += 2
             node += 1
-    return roots, feature[:used].copy(), edge[:used].copy(), left[:used].copy(), value[:used].copy()
+    return used
+
+
+def mean_of_trees(X: Array, trees: Trees) -> Array:
+    """The mean over trees of the leaf's value, for each row."""
+    out = np.zeros(len(X))
+    _add_leaves(X, trees, out)
+    return out / len(trees.roots)
 
 
 @compiled
-def mean_of_trees(X, roots, feature, edge, left, value):
-    """The mean over trees of the leaf's value, for each row."""
-    out = np.zeros(len(X))
+def _add_leaves(X, trees, out):
+    roots, feature, edge, left, value = trees
     for row in range(len(X)):
         for root in roots:
             node = root
             while feature[node] >= 0:
                 node = left[node] + (X[row, feature[node]] > edge[node])
             out[row] += value[node]
-    return out / len(roots)
