@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from sklearn.utils.parallel import Parallel, delayed
 
-from deferlearn._utils.progress import Progress
+from deferlearn._utils.progress import Progress, is_watched
 
 Result = TypeVar("Result")
 
@@ -25,6 +25,9 @@ def call_each(
     # and cannot go on if that one dies; what is in a tuple is kept with the call, which another repeats.
     calls = list(calls)
     tasks = (delayed(_call)((work, *call)) for call in calls)
+    if not is_watched():
+        made: list[Result] = Parallel(n_jobs=n_jobs)(tasks)
+        return made
     found: list[Result] = []
     with Progress({"call": (len(calls), 1.0)}) as progress:
         progress.begin("call")

@@ -36,6 +36,11 @@ def watched_by(show: Show | None) -> Iterator[None]:
         _watcher.reset(token)
 
 
+def is_watched() -> bool:
+    """Whether anybody wants to see progress here."""
+    return _watcher.get() is not None
+
+
 class Progress:
     """Units of work, of several kinds, and what is known of their cost.
 
