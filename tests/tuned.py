@@ -25,8 +25,10 @@ NEW_HUMAN = np.where(np.random.RandomState(7).rand(200) < 0.5, 1, -1)
 
 ALPHAS = [0.03, 1.0]
 SPLITS = list(KFold(3, shuffle=True, random_state=1).split(X))
-# What every part of the search is seeded with, for random_state=0.
+# The random_state of every team of a search with random_state=0.
 SEED = int(np.random.RandomState(0).randint(2**31 - 1))
+# What a team seeds its models with that has this random_state; so does a search.
+MODEL_SEED = int(np.random.RandomState(SEED).randint(2**31 - 1))
 
 
 def tuned(**options):

@@ -25,6 +25,7 @@ from deferlearn.evaluation import automation_curve
 from deferlearn.metrics import make_team_scorer
 from deferlearn.teams import FullAutomation, UncertaintyTriage, make_assisted_pipeline
 from deferlearn.teams.advantage import AdvantageModel, AdvantageTriage
+from deferlearn.teams.forest import ForestRegressor
 from tuned import (
     HUMAN,
     LOSS,
@@ -105,7 +106,7 @@ def test_score_with_forests_equals_those_fitted_by_hand():
     new = clf.decision_function(NEW)
 
     def forest():
-        return RandomForestRegressor(50, min_samples_leaf=5, random_state=SEED)
+        return ForestRegressor(random_state=SEED)
 
     machine = forest().fit(np.column_stack([X, margin]), wrong)
     human = forest().fit(X, (HUMAN != Y).astype(float))

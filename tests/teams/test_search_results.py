@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 from sklearn.base import clone
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import f1_score, recall_score
 from sklearn.pipeline import make_pipeline
@@ -17,10 +17,12 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from deferlearn import AssistedSVC
 from deferlearn.metrics import team_cost, team_f1
 from deferlearn.teams import AdvantageTriage, DeferralPolicy, PredictedErrorTriage
+from deferlearn.teams.forest import ForestClassifier, ForestRegressor
 from tuned import (
     ALPHAS,
     HUMAN,
     LOSS,
+    MODEL_SEED,
     READERS,
     SCORES,
     SEED,
@@ -133,7 +135,7 @@ def test_advantage_by_region_equals_a_loop_with_a_forest():
     clf = tuned(policies=["advantage_by_region"], alphas=[0.1]).fit(X, Y, human_labels=HUMAN)
 
     def forest(train, cost, test):
-        trees = RandomForestRegressor(50, min_samples_leaf=5, random_state=SEED)
+        trees = ForestRegressor(random_state=MODEL_SEED)
         return trees.fit(X[train], cost).predict(X[test])
 
     margin = held_out_margins(X, Y, np.ones(len(Y)), 0.1, SPLITS)
@@ -157,11 +159,7 @@ SMALL_FOREST = DeferralPolicy(RandomForestClassifier(10), features="both")
         (SMALL_FOREST, AssistedSVC(policy=SMALL_FOREST), "labels", {"deferral_cost": 0.1}),
         (
             "forest",
-            AssistedSVC(
-                policy=DeferralPolicy(
-                    RandomForestClassifier(50, min_samples_leaf=5), features="both"
-                )
-            ),
+            AssistedSVC(policy=DeferralPolicy(ForestClassifier(), features="both")),
             "loss",
             {},
         ),
@@ -199,7 +197,7 @@ def test_slower_policies_equal_teams_fitted_by_hand(policy, by_hand, human, opti
     if getattr(getattr(by_hand, "policy", None), "features", None) == "both":
         seen = np.column_stack([X, np.abs(margin)])
         for (train, test), target in zip(SPLITS, chosen, strict=True):
-            forest = clone(by_hand.policy.estimator).set_params(random_state=SEED)
+            forest = clone(by_hand.policy.estimator).set_params(random_state=MODEL_SEED)
             share = forest.fit(seen[train], target).predict_proba(seen[test])[:, 1]
             score[test] = rankdata(share) / len(test)
     deferred = top(score, int(rates.mean() * len(Y) + 1e-9))

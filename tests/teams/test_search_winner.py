@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -12,18 +14,23 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import StratifiedKFold
 
 from deferlearn import AssistedSVC, AssistedSVCCV
+from deferlearn._utils.progress import Progress
 from deferlearn.teams import (
     AdvantageTriage,
     DeferralPolicy,
     FullAutomation,
     PredictedErrorTriage,
     UncertaintyTriage,
+    assisted_svc_cv,
 )
 from deferlearn.teams.candidates import DEFAULT_POLICIES, TEAMS
+from deferlearn.teams.context import SELECTION
+from deferlearn.teams.forest import ForestClassifier, ForestRegressor
+from deferlearn.teams.samples import Samples
 from deferlearn.teams.selector import Selector
 from tuned import HUMAN, LOSS, NEW, NEW_HUMAN, SCORES, SEED, SPLITS, N, X, Y, tuned
 
-FOREST = DeferralPolicy(RandomForestClassifier(50, min_samples_leaf=5), features="both")
+FOREST = DeferralPolicy(ForestClassifier(), features="both")
 FEW_TREES = RandomForestRegressor(5, min_samples_leaf=5)
 BY_HAND = {
     "uncertainty": UncertaintyTriage(),
@@ -187,11 +194,35 @@ def test_verbose_prints_a_line_a_candidate(capsys):
     tuned(policies=["uncertainty", "automation"]).fit(X, Y)
     assert capsys.readouterr().out == ""
     clf = tuned(policies=["uncertainty", "automation"], verbose=1).fit(X, Y)
-    lines = capsys.readouterr().out.splitlines()
+    lines = [line for line in capsys.readouterr().out.splitlines() if " left" not in line]
     assert len(lines) == 4
     means = clf.cv_results_["mean_test_score"]
     assert lines[0].startswith("[AssistedSVCCV] uncertainty, kernel linear, alpha 0.03: ")
     assert sorted(float(line.split()[-1]) for line in lines) == sorted(means.round(4))
+
+
+def test_verbose_says_how_long_it_takes(monkeypatch, capsys):
+    monkeypatch.setattr(assisted_svc_cv, "sometimes", lambda show: show)
+    policies = ["uncertainty", "advantage", "margin", "forest"]
+    tuned(policies=policies, verbose=1).fit(X, Y, human_labels=HUMAN)
+    shares = re.findall(r"AssistedSVCCV\] (\d+)% done, about \d+ s left", capsys.readouterr().out)
+    assert len(shares) > 20  # machines, folds and trials
+    assert shares[-1] == "100"
+
+
+def test_every_unit_of_a_search_is_counted(monkeypatch):
+    made = []
+    begin = Progress.begin
+
+    def counted(self, kind):
+        begin(self, kind)
+        made.append(self)
+
+    monkeypatch.setattr(Progress, "begin", counted)
+    tuned(policies=["uncertainty", "margin", FirstFeature()]).fit(X, Y, human_labels=HUMAN)
+    outer = made[0]
+    assert set(outer._open.values()) == {0}
+    assert {"machine", "winner", "margin"} < outer._open.keys()
 
 
 # -- teams of one's own -----------------------------------------------------------------------
@@ -323,6 +354,68 @@ def test_teams_that_differ_in_their_policy_share_selections(monkeypatch):
         search.run(0.25)
         counts.append(len(calls))
     assert counts == [1 + len(SPLITS)] * 2  # the sweep on all samples, and one run per part
+
+
+def count_calls(monkeypatch, owner, name):
+    """A list that grows by one entry with each call of a method."""
+    calls = []
+    method = getattr(owner, name)
+
+    def counted(*arguments, **options):
+        calls.append(1)
+        return method(*arguments, **options)
+
+    monkeypatch.setattr(owner, name, counted)
+    return calls
+
+
+@pytest.mark.parametrize("budget", [0.25, 18])
+@pytest.mark.parametrize("policy", ["margin", "forest"])
+def test_the_winner_selects_nothing_again(monkeypatch, policy, budget):
+    calls = count_calls(monkeypatch, Selector, "run")
+    tuned(policies=[policy], alphas=[0.1], budget=budget).fit(X, Y, human_labels=HUMAN)
+    assert len(calls) == 1 + len(SPLITS)
+
+
+@pytest.mark.parametrize(
+    ("policy", "owner", "expected"),
+    [
+        # Without each fold for every machine, and the winner's on all samples.
+        ("uncertainty", Samples, 2 * 3 + 1),
+        ("forest", ForestClassifier, 2 * 3 + 1),
+        # Where humans err is the same beside every machine.
+        ("advantage_by_region", ForestRegressor, 3 + 1),
+        ("advantage_forest", ForestRegressor, (3 + 2 * 3) + 2),
+    ],
+)
+def test_the_winner_shares_what_was_fitted_without_the_folds(monkeypatch, policy, owner, expected):
+    calls = count_calls(monkeypatch, owner, "solve" if owner is Samples else "fit")
+    tuned(policies=[policy], n_jobs=1).fit(X, Y, human_labels=HUMAN)
+    assert len(calls) == expected
+
+
+def test_where_humans_err_is_learned_once_for_all_budgets(monkeypatch):
+    calls = count_calls(monkeypatch, ForestRegressor, "fit")
+    search = tuned(policies=["advantage_by_region"]).open_search(X, Y, human_labels=HUMAN)
+    for budget in (0.1, 0.2, 0.3):
+        search.run(budget)
+    assert len(calls) == len(SPLITS)
+
+
+def test_a_search_at_several_budgets_keeps_the_objectives_of_one():
+    search = tuned(policies=["margin"]).open_search(X, Y, human_labels=HUMAN)
+    for budget in (0.1, 0.2):
+        search.run(budget)
+        kept = [key for key in search.context._made if key[0] == SELECTION]
+        assert len(kept) == len(search.machines)
+
+
+def test_the_winner_of_several_budgets_equals_that_of_one():
+    search = tuned(policies=["forest"], alphas=[0.1]).open_search(X, Y, human_labels=HUMAN)
+    search.run(0.1)
+    winner = search.fit(search.run(0.25), 0.25)
+    alone = tuned(policies=["forest"], alphas=[0.1]).fit(X, Y, human_labels=HUMAN)
+    assert_same_team(winner, alone)
 
 
 @pytest.mark.parametrize(

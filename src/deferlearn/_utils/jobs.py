@@ -5,6 +5,8 @@ from typing import Any, TypeVar
 
 from sklearn.utils.parallel import Parallel, delayed
 
+from deferlearn._utils.progress import Progress, is_watched
+
 Result = TypeVar("Result")
 
 
@@ -21,7 +23,19 @@ def call_each(
     """
     # Each call is one argument. joblib's dask backend would lay arrays among them down at one worker,
     # and cannot go on if that one dies; what is in a tuple is kept with the call, which another repeats.
-    found: list[Result] = Parallel(n_jobs=n_jobs)(delayed(_call)((work, *call)) for call in calls)
+    calls = list(calls)
+    tasks = (delayed(_call)((work, *call)) for call in calls)
+    if not is_watched():
+        made: list[Result] = Parallel(n_jobs=n_jobs)(tasks)
+        return made
+    found: list[Result] = []
+    with Progress({"call": (len(calls), 1.0)}) as progress:
+        progress.begin("call")
+        for result in Parallel(n_jobs=n_jobs, return_as="generator")(tasks):
+            found.append(result)
+            progress.done()
+            if len(found) < len(calls):
+                progress.begin("call")
     return found
 
 

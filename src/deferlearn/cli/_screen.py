@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from deferlearn._utils.progress import in_words, watched_by
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
@@ -109,7 +111,7 @@ def print_errors(title: str, errors: dict[str, dict[str, float]], key: str) -> N
 
 
 @contextmanager
-def status(text: str) -> Iterator[None]:
+def status(text: str) -> Iterator[Any]:
     """Show on stderr what the command is doing.
 
     Parameters
@@ -124,8 +126,32 @@ def status(text: str) -> Iterator[None]:
         say(text, err=True)
         yield
         return
-    with console.status(text):
-        yield
+    with console.status(text) as shown:
+        yield shown
+
+
+@contextmanager
+def work_status(text: str) -> Iterator[None]:
+    """Show on stderr what the command is doing, and the time left once it can be estimated.
+
+    Parameters
+    ----------
+    text : str
+        What it is doing. If stderr is not a terminal, this line is all that is shown.
+    """
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    with status(text) as shown:
+        if not console.is_terminal:
+            yield
+            return
+
+        def show(share: float, left: float) -> None:
+            shown.update(f"{text}: {in_words(share, left)}")
+
+        with watched_by(show):
+            yield
 
 
 def progress_bar() -> Progress:

@@ -14,7 +14,15 @@ from deferlearn.cli import _options as shared
 from deferlearn.cli._errors import noted, reported, require
 from deferlearn.cli._files import check_paths, long_table, name_and_digest
 from deferlearn.cli._options import answers_option, argument, column, option, parse_budget
-from deferlearn.cli._screen import print_errors, print_facts, print_grid, print_json, say, status
+from deferlearn.cli._screen import (
+    print_errors,
+    print_facts,
+    print_grid,
+    print_json,
+    say,
+    status,
+    work_status,
+)
 
 if TYPE_CHECKING:
     from deferlearn.tables import Cases, TabularTeam
@@ -191,7 +199,7 @@ def _fit(
     slow = options["alpha"] is None and len(cases) >= MANY_CASES
     hint = " (with hundreds of cases this takes minutes; --alpha skips the tuning)" if slow else ""
     with noted() as notes:
-        with status(f"Fitting machine and policy on {counted(len(cases), 'case')}{hint}"):
+        with work_status(f"Fitting machine and policy on {counted(len(cases), 'case')}{hint}"):
             try:
                 model = fit_table(cases, **columns, **options)
             except TableError:
@@ -200,7 +208,7 @@ def _fit(
                 raise TableError(str(error)) from error
         errors = None
         if evaluate:
-            with status("Estimating the errors on held-out cases"):
+            with work_status("Estimating the errors on held-out cases"):
                 errors = cross_validated_errors(model, cases, options["seed"])
     model.card_["errors"] = errors
     if cases.answers is None:

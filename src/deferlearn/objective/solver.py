@@ -212,7 +212,9 @@ def change_alpha(state: State, ws: WorkingSet, alpha: float, counters: Counters)
         nothing = candidates_of(state, ws, np.array([-1]), np.array([after.mu]))
         end = removal_ends(state, ws, nothing, counters)
         if end.outcome[0] == DONE:
-            _scatter(after, ws, (end.a[0], end.a_lo[0], end.status[0]), end.beta[0], end.free, end.p)
+            _scatter(
+                after, ws, (end.a[0], end.a_lo[0], end.status[0]), end.beta[0], end.free, end.p
+            )
     settle(after, counters)
     return after
 

@@ -45,7 +45,7 @@ SMALLEST_MU, LARGEST_MU = 1e-100, 1e100
 
 
 def _scaled(alpha: float, unit: float, weight: Array) -> float:
-    """alpha in the engine's units, if floats can hold what follows from it."""
+    """Alpha in the engine's units, if floats can hold what follows from it."""
     scaled = float(alpha) / unit
     lightest, heaviest = float(weight.min()), float(weight.max())
     if not SMALLEST_MU < scaled * lightest <= scaled * heaviest < LARGEST_MU:

@@ -15,7 +15,7 @@ from deferlearn.teams.parameters import check_cost
 from deferlearn.teams.ranking import ByAdvantage
 from deferlearn.teams.samples import Samples
 from deferlearn.teams.threshold import Threshold
-from deferlearn.teams.triage import Triage
+from deferlearn.teams.triage import NOT_OF_RANKERS, Triage
 
 
 @dataclass(eq=False, repr=False)
@@ -153,7 +153,8 @@ class AdvantageTriage(Triage):
                 n_jobs=context.n_jobs,
             )
 
-        return context.once(("advantage", context.machine, context.name_of(self, "budget")), make)
+        key = ("advantage", context.machine, context.name_of(self, *NOT_OF_RANKERS))
+        return context.once(key, make)
 
     def _human_models(self, context: FoldContext) -> list[Any]:
         """Regressors of the human's cost without each fold, which are the same beside every machine."""

@@ -5,11 +5,11 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.optimize import isotonic_regression
 from sklearn.base import clone, is_regressor
-from sklearn.ensemble import RandomForestRegressor
-from sklearn.isotonic import IsotonicRegression
 
 from deferlearn._utils.types import Array
+from deferlearn.teams.forest import ForestRegressor
 from deferlearn.teams.forest_arrays import forest_arrays
 from deferlearn.teams.policy import seed_all
 from deferlearn.teams.ranking import ByAdvantage
@@ -20,7 +20,7 @@ PRIOR_CASES = 2.0
 # largest cost, whatever the unit of costs.
 TIE_BREAK = 1e-6
 
-FOREST = RandomForestRegressor(n_estimators=50, min_samples_leaf=5)
+FOREST = ForestRegressor()
 
 
 @dataclass(eq=False)
@@ -55,11 +55,13 @@ class AdvantageModel:
         self.machine_: Any = None
         self.human_: Any = None
         self.hair_ = TIE_BREAK * (max(machine_cost.max(), human_cost.max()) or 1.0)
-        self.steps_ = [_isotonic(margin, machine_cost, side) for side in (False, True)]
-        self.rates_ = [_rate(margin, human_cost, side) for side in (False, True)]
-        if not isinstance(self.machine_error, str):
+        if isinstance(self.machine_error, str):
+            self.steps_ = [_isotonic(margin, machine_cost, side) for side in (False, True)]
+        else:
             self.machine_ = _seeded(self.machine_error, seed).fit(_join(X, margin), machine_cost)
-        if not isinstance(self.human_error, str):
+        if isinstance(self.human_error, str):
+            self.rates_ = [_rate(margin, human_cost, side) for side in (False, True)]
+        else:
             self.human_ = self.fit_human(X, human_cost, seed) if human is None else human
         return self
 
@@ -104,8 +106,13 @@ def _isotonic(margin: Array, cost: Array, side: bool) -> tuple[Array, Array]:
     rows = (margin > 0) == side
     if not rows.any():
         return np.zeros(1), np.array([cost.mean()])
-    model = IsotonicRegression(increasing=False).fit(np.abs(margin[rows]), cost[rows])
-    return model.X_thresholds_, model.y_thresholds_
+    # As scikit-learn's `IsotonicRegression`, whose checks take ten times as long as the fit.
+    sure, place, count = np.unique(np.abs(margin[rows]), return_inverse=True, return_counts=True)
+    mean = np.bincount(place, weights=cost[rows]) / count
+    fall = isotonic_regression(mean, weights=count, increasing=False).x
+    corner = np.ones(len(fall), dtype=bool)  # the line is flat on both sides of all others
+    corner[1:-1] = (fall[1:-1] != fall[:-2]) | (fall[1:-1] != fall[2:])
+    return sure[corner], fall[corner]
 
 
 def _rate(margin: Array, cost: Array, side: bool) -> float:

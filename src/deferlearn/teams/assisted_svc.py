@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from deferlearn._utils.progress import Progress, in_words, sometimes, watched_by
 from deferlearn._utils.types import Array, Bools, Index
 from deferlearn.bounds import certificate
 from deferlearn.bounds.certificate import Certificate
@@ -15,7 +16,7 @@ from deferlearn.humans.human import Human
 from deferlearn.humans.losses import check_bound
 from deferlearn.objective import SVMObjective
 from deferlearn.selection import SelectionResult
-from deferlearn.teams.context import FoldContext, HeldOutScores, places
+from deferlearn.teams.context import SELECTION, FoldContext, HeldOutScores, places
 from deferlearn.teams.folds import random_folds
 from deferlearn.teams.held_out import held_out
 from deferlearn.teams.packing import pack, unpack
@@ -29,6 +30,17 @@ from deferlearn.teams.threshold import Threshold, ranks_among, threshold_at, thr
 
 if TYPE_CHECKING:
     from deferlearn.teams.machine import MachineObjective
+
+# Of a fit: a sweep on all samples takes about half as long as selections without each of five folds.
+UNITS = {"selection": (1, 1.0), "folds": (1, 2.0)}
+
+
+class _Selected(NamedTuple):
+    """The objective on all samples, the samples to be deferred, and the objective without them."""
+
+    objective: "MachineObjective"
+    result: SelectionResult
+    rest: "MachineObjective"
 
 
 class _FoldFit(NamedTuple):
@@ -116,7 +128,7 @@ class AssistedSVC(SVMTeam):
         Seed of the folds, of the random samples of the selection, of the policy, and of the coin that
         decides between equal scores.
     verbose : int, default=0
-        Whether to print progress.
+        Whether to print what is done, and now and then the time left.
     cache_size : float, default=512
         Megabytes for the matrix of a kernel other than the linear one, or for as many of its columns as
         fit. A smaller cache makes a fit with thousands of samples slower, and changes nothing else.
@@ -235,22 +247,26 @@ class AssistedSVC(SVMTeam):
     def _warn_of(self, human: Human) -> None:
         human.warn(stacklevel=3)
 
-    def fit_samples(self, samples: Samples, folds: list[Index] | None = None) -> Self:
+    def fit_samples(self, samples: Samples, context: FoldContext | None = None) -> Self:
         """Fit on samples that have been checked already; see `Team.fit_samples`."""
         self._note(samples)
         samples = self._check_samples(samples)
         policy = resolve_policy(self.policy, sparse=hasattr(samples.X, "tocsr"))
-        budget = count_of(self.budget, len(samples))
-        seed = draw_seed(self.random_state)
+        count_of(self.budget, len(samples))
+        if context is None:
+            # Its folds are made when they are needed.
+            context = FoldContext(samples, [], draw_seed(self.random_state), self.n_jobs)
+        else:
+            context = replace(context, samples=samples)
         self.human_loss_ = samples.hinge_cost(self.deferral_cost)
-
-        objective = samples.objective(self.n_jobs)
-        self._say(f"machine on all {len(samples)} samples: F = {objective.value:.6g}")
-        selector = self._selector(seed, self.verbose)
-        result, rest = selector.run(objective, self.human_loss_, budget)
-        self._say(f"deferred {len(result.order)} of at most {budget}: g - c = {result.value:.6g}")
-        self._store_selection(result, objective, rest, samples)
-        self._fit_policy(policy, samples, selector, seed, folds)
+        show = sometimes(lambda *now: self._say(in_words(*now))) if self.verbose else None
+        with watched_by(show), Progress(UNITS) as progress:
+            progress.begin("selection")
+            self._store_selection(self._select(context, self.verbose), samples)
+            progress.done()
+            progress.begin("folds")
+            self._fit_policy(policy, context)
+            progress.done()
         return self
 
     def _check_samples(self, samples: Samples) -> Samples:
@@ -289,14 +305,9 @@ class AssistedSVC(SVMTeam):
                     f"class {label!r} to keep; lower it to {there} to defer none of them."
                 )
 
-    def _store_selection(
-        self,
-        result: SelectionResult,
-        objective: "MachineObjective",
-        rest: "MachineObjective",
-        samples: Samples,
-    ) -> None:
+    def _store_selection(self, selected: _Selected, samples: Samples) -> None:
         """Keep the picks, and the machine of the rest."""
+        objective, result, rest = selected
         self.selection_ = result
         self.deferred_indices_ = result.order
         self.deferred_ = np.zeros(len(samples), dtype=bool)
@@ -307,14 +318,69 @@ class AssistedSVC(SVMTeam):
         self._machine = samples.machine_in(rest)
         self._warn_of_lost_classes(samples.y)
 
-    def _fit_policy(
-        self,
-        policy: DeferralPolicy,
-        samples: Samples,
-        selector: Selector,
-        seed: int,
-        folds: list[Index] | None,
-    ) -> None:
+    def _select(self, context: FoldContext, verbose: int = 0) -> _Selected:
+        """The samples to be deferred, of all, and the machine without them."""
+        samples, budget = context.samples, count_of(self.budget, len(context.samples))
+        selector = self._selector(context.seed)
+
+        def make() -> _Selected:
+            objective = samples.objective(context.n_jobs)
+            self._say(f"machine on all {len(samples)} samples: F = {objective.value:.6g}")
+            loss = samples.hinge_cost(self.deferral_cost)
+            result, rest = replace(selector, verbose=verbose).run(objective, loss, budget)
+            return _Selected(objective, result, rest)
+
+        key = (SELECTION, context.machine, self.margin, self.deferral_cost, selector, budget)
+        selected = context.once(key, make)
+        count, value = len(selected.result.order), selected.result.value
+        self._say(f"deferred {count} of at most {budget}: g - c = {value:.6g}")
+        return selected
+
+    def _parts(self, context: FoldContext, ratio: float) -> tuple[Any, list[_FoldFit]]:
+        """Selection and machine without each fold, at the ratio for all samples, and their name."""
+        n, budget = len(context.samples), count_of(self.budget, len(context.samples))
+        # Of n samples a part with m has round(budget m / n) to defer.
+        counts = [round(budget * len(rest) / n) for rest, _ in context.splits]
+        selector = self._selector(context.seed).for_part(ratio, 1.0 - 1.0 / len(counts))
+        key = ("parts", context.machine, self.margin, self.deferral_cost, selector, *counts)
+        parts = context.once(
+            key,
+            lambda: held_out(
+                _select_without,
+                context.splits,
+                context.samples,
+                context.samples.hinge_cost(self.deferral_cost),
+                selector,
+                each=counts,
+                n_jobs=context.n_jobs,
+            ),
+        )
+        return key, parts
+
+    def _policies(
+        self, policy: DeferralPolicy, context: FoldContext, ratio: float, *, own: bool
+    ) -> list[DeferralPolicy]:
+        """The policy learned without each fold, from held-out margins or from the machine's own."""
+        key, parts = self._parts(context, ratio)
+        margin = context.join([part.margin for part in parts])
+        seen = [
+            (part.own_margin if own else margin[rest], part.deferred)
+            for (rest, _), part in zip(context.splits, parts, strict=True)
+        ]
+        return context.once(
+            ("policies", context.name_of(policy), own, *key),
+            lambda: held_out(
+                _learn_without,
+                context.splits,
+                policy,
+                context.samples,
+                context.seed,
+                each=seen,
+                n_jobs=context.n_jobs,
+            ),
+        )
+
+    def _fit_policy(self, policy: DeferralPolicy, context: FoldContext) -> None:
         """Fit the policy, and set the threshold so that the rate on new data is that of training.
 
         A machine is surer of the samples that it was fitted on than of new ones, and so is a policy; and a
@@ -325,20 +391,18 @@ class AssistedSVC(SVMTeam):
         cases. One that sees the margin alone learns which end of it to defer, from the machine's own
         samples as in the paper: the held-out margins that it is judged by must not have had a say.
         """
+        samples, seed = context.samples, context.seed
         rate = len(self.deferred_indices_) / len(samples)
         own = self._machine.decision_function(samples.X)
-        if rate in (0.0, 1.0) or (self.cv is None and folds is None):
+        if rate in (0.0, 1.0) or (self.cv is None and not context.folds):
             policy.fit(samples.X, own, self.deferred_, seed)
             threshold = threshold_at(policy.deferral_score(samples.X, own), rate, seed)
         else:
-            folds = random_folds(self.cv, samples.X, samples.y, seed) if folds is None else folds
-            self._say(f"policy and threshold, by {len(folds)} folds")
-            context = FoldContext(samples, folds, seed, self.n_jobs)
-            part = selector.for_part(self.selection_.submodularity_ratio, 1.0 - 1.0 / len(folds))
-            # Of n samples a part with m has round(budget m / n) to defer.
-            budget = count_of(self.budget, len(samples))
-            counts = [round(budget * len(rest) / len(samples)) for rest, _ in context.splits]
-            threshold = self._held_out_threshold(policy, context, part, counts, own, rate)
+            if not context.folds:
+                folds = random_folds(self.cv, samples.X, samples.y, seed)
+                context = replace(context, folds=folds)
+            self._say(f"policy and threshold, by {len(context.folds)} folds")
+            threshold = self._held_out_threshold(policy, context, own, rate)
         if rate in (0.0, 1.0) and self.budget != 0:
             which, what = (
                 ("all samples were", "every case") if rate else ("no sample was", "no case")
@@ -354,45 +418,30 @@ class AssistedSVC(SVMTeam):
         self._threshold, self._rate = threshold, rate
 
     def _held_out_threshold(
-        self,
-        policy: DeferralPolicy,
-        context: FoldContext,
-        selector: Selector,
-        counts: list[int],
-        own: Array,
-        rate: float,
+        self, policy: DeferralPolicy, context: FoldContext, own: Array, rate: float
     ) -> Threshold:
         """Fit the policy, and find the threshold by ranks of held-out samples."""
-        X, seed = context.samples.X, context.seed
-        parts = self._parts(context, selector, counts)
+        samples, seed, n_folds = context.samples, context.seed, len(context.folds)
+        ratio = self.selection_.submodularity_ratio
+        _, parts = self._parts(context, ratio)
         margin = context.join([part.margin for part in parts])
-        policy.fit(X, own if policy.features == "margin" else margin, self.deferred_, seed)
-        ranks = held_out(
-            _ranks_of_fold,
-            context.splits,
-            policy,
-            context.samples,
-            margin,
-            seed,
-            len(parts),
-            each=list(enumerate(parts)),
-            n_jobs=self.n_jobs,
+        unfitted = clone(policy)
+        seen = own if policy.features == "margin" else margin
+        policy.fit(samples.X, seen, self.deferred_, seed)
+        # A policy that ranks by the margin alone has learned no more from a fold than the direction.
+        # Folds in doubt about that would speak of the wrong end of the margins, so it is taken as it is.
+        policies = (
+            [policy] * n_folds
+            if policy.ranks_by_margin
+            else self._policies(unfitted, context, ratio, own=False)
         )
-        scores = policy.deferral_score(X, own)
-        return threshold_from_folds(context.join(ranks), scores, rate, len(parts), seed)
-
-    def _parts(self, context: FoldContext, selector: Selector, counts: list[int]) -> list[_FoldFit]:
-        """Selection and machine without each fold."""
-        loss = context.samples.hinge_cost(self.deferral_cost)
-        return held_out(
-            _select_without,
-            context.splits,
-            context.samples,
-            loss,
-            selector,
-            each=counts,
-            n_jobs=context.n_jobs,
-        )
+        ranks = []
+        for k, ((rest, fold), part) in enumerate(zip(context.splits, parts, strict=True)):
+            new = policies[k].deferral_score(samples.seen_by(fold, rest), part.margin)
+            old = policies[k].deferral_score(samples.seen_by(rest, rest), part.own_margin)
+            ranks.append(ranks_among(new, old, k, n_folds))
+        scores = policy.deferral_score(samples.X, own)
+        return threshold_from_folds(context.join(ranks), scores, rate, n_folds, seed)
 
     def held_out_scores(self, context: FoldContext) -> HeldOutScores:
         """Decision values and deferral scores of held-out samples; see `Team.held_out_scores`.
@@ -402,35 +451,25 @@ class AssistedSVC(SVMTeam):
         share selections.
         """
         context = replace(context, samples=self._check_samples(context.samples))
-        samples, seed = context.samples, draw_seed(context.seed)
-        selector = self._selector(seed)
-        key = (context.machine, context.name_of(self, "policy"))
-
-        def sweep() -> float:
-            loss, budget = (
-                samples.hinge_cost(self.deferral_cost),
-                count_of(self.budget, len(samples)),
-            )
-            result, _ = selector.run(samples.objective(context.n_jobs), loss, budget)
-            return result.submodularity_ratio
-
-        ratio = self.submodularity_ratio
-        if ratio == "sweep":
-            ratio = context.once(("ratio", *key), sweep)
-        share = share_of(self.budget, len(samples))
-        counts = [count_of(share, len(rest)) for rest, _ in context.splits]
-        selecting = selector.for_part(float(ratio), 1.0 - 1.0 / len(counts))
-        parts = context.once(("parts", *key), lambda: self._parts(context, selecting, counts))
-        margin = context.join([part.margin for part in parts])
-        scores = []
-        for (rest, fold), part in zip(context.splits, parts, strict=True):
-            policy = resolve_policy(self.policy, sparse=hasattr(samples.X, "tocsr"))
-            seen = part.own_margin if policy.features == "margin" else margin[rest]
-            policy.fit(samples.seen_by(rest, rest), seen, part.deferred, context.seed)
-            ranked = policy.deferral_score(samples.seen_by(fold, rest), part.margin)
-            scores.append(places(ranked, part.rate))
+        samples = context.samples
+        policy = resolve_policy(self.policy, sparse=hasattr(samples.X, "tocsr"))
+        if self.submodularity_ratio == "sweep":
+            ratio = self._select(context).result.submodularity_ratio
+        else:
+            ratio = float(self.submodularity_ratio)
+        _, parts = self._parts(context, ratio)
+        policies = self._policies(policy, context, ratio, own=policy.features == "margin")
+        scores = [
+            places(one.deferral_score(samples.seen_by(fold, rest), part.margin), part.rate)
+            for (rest, fold), one, part in zip(context.splits, policies, parts, strict=True)
+        ]
         rate = context.mean_rate([part.rate for part in parts])
-        return HeldOutScores(margin, context.join(scores), rate)
+        # Counts of parts are rounded, which must not add up to more than the budget.
+        return HeldOutScores(
+            context.join([part.margin for part in parts]),
+            context.join(scores),
+            min(rate, share_of(self.budget, len(samples))),
+        )
 
     def _warn_of_lost_classes(self, signs: Array) -> None:
         """Warn, with counts, if humans take all samples of a class."""
@@ -534,25 +573,14 @@ def _select_without(
     return _FoldFit(new, part.own_decisions(rest, machine), deferred)
 
 
-def _ranks_of_fold(
+def _learn_without(
     train: Index,
     test: Index,
     policy: DeferralPolicy,
     samples: Samples,
-    margin: Array,
     seed: int,
-    n_folds: int,
-    own: tuple[int, _FoldFit],
-) -> Array:
-    """Ranks of one fold among the other samples, by a policy that has not seen it.
-
-    A policy that ranks by the margin alone has learned no more from the fold than the direction. Folds in
-    doubt about that would speak of the wrong end of the margins, so it is taken as it is.
-    """
-    place, part = own
-    if not policy.ranks_by_margin:
-        own_features = samples.seen_by(train, train)
-        policy = clone(policy).fit(own_features, margin[train], part.deferred, seed)
-    new = policy.deferral_score(samples.seen_by(test, train), margin[test])
-    seen = policy.deferral_score(samples.seen_by(train, train), part.own_margin)
-    return ranks_among(new, seen, place, n_folds)
+    seen: tuple[Array, Bools],
+) -> DeferralPolicy:
+    """A policy that has not seen a fold; ``seen`` are margins of the others, and who was deferred."""
+    margin, deferred = seen
+    return clone(policy).fit(samples.seen_by(train, train), margin, deferred, seed)

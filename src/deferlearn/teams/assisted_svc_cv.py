@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from deferlearn._utils.checks import is_number, is_whole, plain
+from deferlearn._utils.progress import Progress, in_words, sometimes, watched_by
 from deferlearn._utils.types import Array, Bools
 from deferlearn.humans.answers import as_array
 from deferlearn.humans.human import warn_if_reordered
@@ -27,7 +28,7 @@ from deferlearn.teams.parameters import (
     draw_seed,
     share_of,
 )
-from deferlearn.teams.search import Search
+from deferlearn.teams.search import WINNER, Search
 from deferlearn.teams.team import Team
 
 
@@ -91,7 +92,7 @@ class AssistedSVCCV(Team):
     random_state : int, RandomState or None, default=None
         Seed of the folds, of the policies, and of the coin that decides between equal scores.
     verbose : int, default=0
-        Whether to print a line per candidate.
+        Whether to print a line per candidate, and now and then the time left.
 
     Attributes
     ----------
@@ -204,12 +205,17 @@ class AssistedSVCCV(Team):
             human_labels=human_labels,
             groups=groups,
         )
-        outcome = search.run(share_of(self.budget, len(search.context.samples)))
+        show = sometimes(lambda *now: self._say(in_words(*now))) if self.verbose else None
+        with watched_by(show), Progress(search.units()) as progress:
+            outcome = search.run(share_of(self.budget, len(search.context.samples)), progress)
+            progress.begin(WINNER)
+            winner = search.fit(outcome, self.budget)
+            progress.done()
         self.cv_results_ = outcome.cv_results
         self.best_index_ = outcome.place
         self.best_params_ = outcome.params
         self.best_score_ = outcome.score
-        self.best_estimator_ = search.fit(outcome, self.budget)
+        self.best_estimator_ = winner
         return self
 
     def open_search(
@@ -238,7 +244,8 @@ class AssistedSVCCV(Team):
         folds = stratified_folds(self.cv, samples.X, samples.labels, groups, seed)
         machines = self._machines(samples.X, samples.y)
         return Search(
-            context=FoldContext(samples, folds, seed, self.n_jobs, machines=machines),
+            # The seed that a team with this random_state draws: then the winner's models are the same.
+            context=FoldContext(samples, folds, draw_seed(seed), self.n_jobs, machines=machines),
             machines=machines,
             policies=self.policies,
             common={

@@ -4,7 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from deferlearn._utils.types import Array, Bools, Index
+from deferlearn._utils.types import Array, Bools
 from deferlearn.teams.context import FoldContext, HeldOutScores
 from deferlearn.teams.parameters import count_of
 from deferlearn.teams.ranking import Constant
@@ -67,7 +67,7 @@ class FullAutomation(SVMTeam):
     is_assisted = False
     is_quick = True
 
-    def fit_samples(self, samples: Samples, folds: list[Index] | None = None) -> Self:
+    def fit_samples(self, samples: Samples, context: FoldContext | None = None) -> Self:
         """Fit on samples that have been checked already; see `Team.fit_samples`."""
         self._note(samples)
         self._machine = samples.solve()
@@ -142,7 +142,7 @@ class NoAutomation(Team):
     def _takes_sparse(self) -> bool:
         return True
 
-    def fit_samples(self, samples: Samples, folds: list[Index] | None = None) -> Self:
+    def fit_samples(self, samples: Samples, context: FoldContext | None = None) -> Self:
         """Fit on samples that have been checked already; see `Team.fit_samples`."""
         self._note(samples)
         # The smaller label where there are equally many: as `AssistedSVC` with every sample deferred.

@@ -3,17 +3,15 @@
 from typing import Any
 
 from sklearn.base import clone
-from sklearn.ensemble import RandomForestClassifier
 
 from deferlearn.teams.advantage import AdvantageTriage
 from deferlearn.teams.assisted_svc import AssistedSVC
 from deferlearn.teams.automation import FullAutomation
+from deferlearn.teams.forest import ForestClassifier
 from deferlearn.teams.machine import MachineSettings
 from deferlearn.teams.policy import DeferralPolicy, resolve_policy
 from deferlearn.teams.predicted_error import PredictedErrorTriage
 from deferlearn.teams.uncertainty import UncertaintyTriage
-
-FOREST = RandomForestClassifier(n_estimators=50, min_samples_leaf=5)
 
 TEAMS: dict[str, Any] = {
     # Nothing is deferred in training.
@@ -25,7 +23,7 @@ TEAMS: dict[str, Any] = {
     "automation": FullAutomation(),
     # The paper's: the machine is trained without the samples that humans take.
     "margin": AssistedSVC(policy="margin"),
-    "forest": AssistedSVC(policy=DeferralPolicy(FOREST, features="both")),
+    "forest": AssistedSVC(policy=DeferralPolicy(ForestClassifier(), features="both")),
     "mlp": AssistedSVC(policy="mlp"),
 }
 

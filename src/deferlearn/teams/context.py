@@ -21,6 +21,8 @@ Made = TypeVar("Made")
 
 # Kernel values of held-out rows that may be kept while alphas change (256 MB).
 SHARED_VALUES = 2**25
+# Under keys with this word are selections on all samples with their objectives.
+SELECTION = "selection"
 
 
 class HeldOutScores(NamedTuple):
@@ -85,6 +87,11 @@ class FoldContext:
         made: Made = self._made[key]
         return made
 
+    def forget(self, kind: str) -> None:
+        """Drop what was made under keys that begin with this word, since it takes much memory."""
+        for key in [key for key in self._made if key[0] == kind]:
+            del self._made[key]
+
     def name_of(self, team: Any, *without: str) -> tuple[type, str]:
         """The same for estimators that differ at most in the parameters named (and those within them)."""
         params = {
@@ -93,12 +100,11 @@ class FoldContext:
             if name.partition("__")[0] not in without
         }
         # Kept, so that no other parameter gets the address by which one may be shown.
-        self._made.setdefault("named", []).append(params)
+        self._made.setdefault(("named",), []).append(params)
         return type(team), str(params)
 
     def margins(self) -> tuple[Array, list[Array]]:
         """Decision values of machines without a fold: of every sample, and of each machine's own."""
-
         key = ("margins", self.machine)
         if key not in self._made:
             # Machines that differ in alpha only are solved one after the other, fold by fold.

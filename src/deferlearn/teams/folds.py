@@ -44,7 +44,12 @@ def stratified_folds(cv: Any, X: Any, y: NDArray[Any], groups: Any, seed: int) -
 
 def splits_from(folds: list[Index], n: int) -> list[Split]:
     """The folds as pairs (train, test) of rows."""
-    return [(np.setdiff1d(np.arange(n), fold), fold) for fold in folds]
+    splits = []
+    for fold in folds:
+        rest = np.ones(n, dtype=bool)
+        rest[fold] = False
+        splits.append((np.flatnonzero(rest), fold))
+    return splits
 
 
 def _checked(folds: list[Index], n: int, cv: Any) -> list[Index]:

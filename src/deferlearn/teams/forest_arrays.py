@@ -28,6 +28,8 @@ class ForestArrays:
         The two nodes below.
     value : ndarray of shape (n_nodes,)
         The answer of a leaf.
+    single : bool
+        Whether features are rounded to single precision first, as in scikit-learn.
     """
 
     roots: Index
@@ -35,9 +37,10 @@ class ForestArrays:
     edge: Array
     children: Index
     value: Array
+    single: bool
 
     def mean(self, X: Array) -> Array:
-        """The mean of the trees' answers, in the order in which scikit-learn adds them.
+        """The mean of the trees' answers, added in the order of the trees, as the forest does.
 
         Parameters
         ----------
@@ -48,11 +51,11 @@ class ForestArrays:
         -------
         mean : ndarray of shape (n_rows,)
         """
-        rows = X.astype(np.float32)  # as scikit-learn has them
+        rows = X.astype(np.float32 if self.single else np.float64)
         parts = [self._mean(rows[start : start + BLOCK]) for start in range(0, len(rows), BLOCK)]
         return np.concatenate(parts) if parts else np.empty(0)
 
-    def _mean(self, rows: NDArray[np.float32]) -> Array:
+    def _mean(self, rows: NDArray[Any]) -> Array:
         n_trees, (n, d) = len(self.roots), rows.shape
         cells, children = rows.ravel(), self.children.ravel()
         node = np.repeat(self.roots, n)
@@ -75,8 +78,8 @@ def forest_arrays(forest: Any) -> ForestArrays | None:
     Parameters
     ----------
     forest : estimator
-        A random forest or extra trees: a regressor, or a classifier of two classes, whose answer is the
-        probability of the second class.
+        A forest of this package, or a random forest or extra trees of scikit-learn: a regressor, or a
+        classifier of two classes, whose answer is the probability of the second class.
 
     Returns
     -------
@@ -89,6 +92,10 @@ def forest_arrays(forest: Any) -> ForestArrays | None:
         RandomForestRegressor,
     )
 
+    from deferlearn.teams.forest import Forest
+
+    if isinstance(forest, Forest):
+        return _own_arrays(forest)
     classifies = type(forest) in (RandomForestClassifier, ExtraTreesClassifier)
     if not classifies and type(forest) not in (RandomForestRegressor, ExtraTreesRegressor):
         return None
@@ -106,4 +113,19 @@ def forest_arrays(forest: Any) -> ForestArrays | None:
         edge=np.concatenate([tree.threshold for tree in trees]),
         children=np.concatenate(children).astype(np.intp),
         value=np.concatenate([tree.value[:, 0, -1] for tree in trees]),
+        single=True,
+    )
+
+
+def _own_arrays(forest: Any) -> ForestArrays | None:
+    if forest.trees_ is None:  # grown by scikit-learn on sparse features, which tables do not have
+        return None
+    roots, feature, edge, left, value = forest.trees_
+    return ForestArrays(
+        roots=roots.astype(np.intp),
+        feature=feature.astype(np.intp),
+        edge=edge,
+        children=np.column_stack([left, left + 1]).astype(np.intp),
+        value=value,
+        single=False,
     )

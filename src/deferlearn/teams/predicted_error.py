@@ -17,9 +17,10 @@ from deferlearn.humans.human import Human
 from deferlearn.humans.losses import majority_labels
 from deferlearn.teams.context import FoldContext, places
 from deferlearn.teams.held_out import held_out
+from deferlearn.teams.machines import KERNEL_PARAMETERS
 from deferlearn.teams.policy import seed_all
 from deferlearn.teams.samples import Samples
-from deferlearn.teams.triage import Triage
+from deferlearn.teams.triage import NOT_OF_RANKERS, Triage
 
 # The paper's network; it leaves the strength of the penalty and the steps open. These are
 # scikit-learn's, but for the number of epochs: with hundreds of samples an epoch is two or three steps.
@@ -172,14 +173,14 @@ class PredictedErrorTriage(Triage):
         splits, samples, seed, jobs = context.splits, context.samples, context.seed, context.n_jobs
         # The human is the same beside every machine.
         humans = context.once(
-            (
-                "human errors",
-                context.name_of(self, "budget", "alpha", "kernel", "degree", "gamma", "coef0"),
-            ),
+            ("human errors", context.name_of(self, *NOT_OF_RANKERS, *KERNEL_PARAMETERS, "alpha")),
             lambda: held_out(self._human_model, splits, samples, seed, n_jobs=jobs),
         )
         own = context.margins()[1]
-        machines = held_out(self._machine_model, splits, samples, seed, each=own, n_jobs=jobs)
+        machines = context.once(
+            ("machine errors", context.machine, context.name_of(self, *NOT_OF_RANKERS)),
+            lambda: held_out(self._machine_model, splits, samples, seed, each=own, n_jobs=jobs),
+        )
         return list(zip(machines, humans, strict=True))
 
     def _held_out_scores(self, context: FoldContext) -> Array:

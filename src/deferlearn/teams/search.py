@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.exceptions import FitFailedWarning
 
+from deferlearn._utils.progress import Progress
 from deferlearn._utils.types import Array, Bools, Index
 from deferlearn.humans.answers import find_missing
 from deferlearn.humans.losses import majority_labels
@@ -17,8 +18,7 @@ from deferlearn.metrics import evaluate_team, find_metric
 from deferlearn.objective import NumericalError
 from deferlearn.teams.candidates import equip, resolve_team
 from deferlearn.teams.choice import by_group, choose
-from deferlearn.teams.context import FoldContext, scores_by_fitting
-from deferlearn.teams.folds import splits_from
+from deferlearn.teams.context import SELECTION, FoldContext, scores_by_fitting
 from deferlearn.teams.machine import MachineSettings
 from deferlearn.teams.machines import parameters_of
 from deferlearn.teams.parameters import count_of
@@ -27,6 +27,11 @@ from deferlearn.teams.threshold import first_of
 
 # What uncertainty triage stands for where it only finds the machines for teams that are not quick.
 PILOT = "every policy"
+# Units of a search's work beside the trials of its slow policies.
+MACHINE, WINNER = "machine", "winner"
+# How long a trial takes of a team that trains machines of its own, compared with one machine's folds. It
+# matters only until the first such trial is done.
+OWN_MACHINES = 10.0
 
 
 class Trial(NamedTuple):
@@ -68,6 +73,8 @@ class Outcome(NamedTuple):
         Its mean score.
     cv_results : dict of ndarray
         A row per candidate, as in `sklearn.model_selection.GridSearchCV`.
+    machine : int
+        The number of its machine.
     """
 
     team: Any
@@ -76,6 +83,7 @@ class Outcome(NamedTuple):
     place: int
     score: float
     cv_results: dict[str, Any]
+    machine: int
 
 
 @dataclass(frozen=True)
@@ -117,8 +125,25 @@ class Search:
     n_standard_errors: float = 1.0
     report: Callable[[str], None] = lambda text: None
 
-    def run(self, budget: float) -> Outcome:
+    def units(self) -> dict[str, tuple[int, float]]:
+        """The work of `run` and `fit`, for a `Progress`.
+
+        Quick teams share the machines of the folds, so that all of them with a machine are one unit.
+        """
+        machines = len(self.machines)
+        units = {MACHINE: (machines, 1.0), WINNER: (1, 1.0)}
+        for policy in self.policies:
+            team = resolve_team(policy)
+            if not getattr(team, "is_quick", False):
+                alone = not getattr(team, "shares_machines", True)
+                weight = OWN_MACHINES if alone else 1.0
+                units[str(policy)] = (min(self.n_refined, machines), weight)
+        return units
+
+    def run(self, budget: float, progress: Progress | None = None) -> Outcome:
         """Try the quick teams with every machine, the others with the best of these, and choose."""
+        progress = Progress(self.units()) if progress is None else progress
+        self.context.forget(SELECTION)  # at another budget
         teams = [resolve_team(policy) for policy in self.policies]
         # A team of other authors need not declare what ours do.
         quick = [place for place, team in enumerate(teams) if getattr(team, "is_quick", False)]
@@ -141,6 +166,7 @@ class Search:
 
         best = np.full(len(self.machines), -np.inf)
         for machine in range(len(self.machines)):
+            progress.begin(MACHINE)
             for place in quick:
                 trial = attempt(teams[place], machine, self.policies[place])
                 if trial is not None:
@@ -149,10 +175,13 @@ class Search:
             if not quick:  # uncertainty finds the machines for the others
                 pilot = attempt(resolve_team("uncertainty"), machine, PILOT)
                 best[machine] = -np.inf if pilot is None else pilot.by_part.mean()
+            progress.done()
         refined = np.sort(np.argsort(-best, kind="stable")[: self.n_refined])
         for place in (place for place in range(len(teams)) if place not in quick):
             for machine in refined[np.isfinite(best[refined])].tolist():
+                progress.begin(str(self.policies[place]))
                 trial = attempt(teams[place], machine, self.policies[place])
+                progress.done()
                 if trial is not None:
                     tried[place, machine] = trial
         if not tried:
@@ -160,14 +189,17 @@ class Search:
         return self._conclude(tried, teams, budget)
 
     def fit(self, outcome: Outcome, budget: float | int) -> Any:
-        """The winner fitted on all samples, with the same folds behind its threshold."""
-        samples = replace(self.context.samples, settings=outcome.settings)
+        """The winner fitted on all samples, with the same folds behind its threshold.
+
+        What the search has made of these folds is not made again.
+        """
+        context = self.context.with_machine(outcome.settings, outcome.machine)
+        samples = context.samples
         winner = equip(outcome.team, outcome.settings, {**self.common, "budget": budget})
         if hasattr(winner, "fit_samples"):
-            winner.fit_samples(samples, self.context.folds)
+            winner.fit_samples(samples, context)
         else:
-            splits = splits_from(self.context.folds, len(samples))
-            winner = equip(winner, outcome.settings, {"cv": splits})
+            winner = equip(winner, outcome.settings, {"cv": context.splits})
             winner.fit(samples.X, samples.labels, **samples.human.given)
         # The folds' rows mean nothing to a clone on other samples.
         own = winner.get_params(deep=False)
@@ -244,7 +276,9 @@ class Search:
         place, machine = keys[index]
         settings = self.machines[machine]
         team = equip(teams[place], settings, {**self.common, "budget": budget})
-        return Outcome(team, settings, params[index], index, float(mean[index]), cv_results)
+        return Outcome(
+            team, settings, params[index], index, float(mean[index]), cv_results, machine
+        )
 
 
 def _objects(values: list[Any]) -> NDArray[Any]:

@@ -33,6 +33,8 @@ TRUSTED = (
     "deferlearn.teams.advantage.AdvantageTriage",
     "deferlearn.teams.automation.FullAutomation",
     "deferlearn.teams.automation.NoAutomation",
+    "deferlearn.teams.forest.ForestClassifier",
+    "deferlearn.teams.forest.ForestRegressor",
     "deferlearn.teams.predicted_error.PredictedErrorTriage",
     "deferlearn.teams.uncertainty.UncertaintyTriage",
     "deferlearn.bounds.certificate.Certificate",

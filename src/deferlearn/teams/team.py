@@ -10,7 +10,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from deferlearn._utils.checks import check_flag
-from deferlearn._utils.types import Array, Bools, Index
+from deferlearn._utils.types import Array, Bools
 from deferlearn.humans.human import Human, read_human, warn_if_reordered
 from deferlearn.humans.labels import binary_labels, check_truth
 from deferlearn.teams.context import FoldContext, HeldOutScores, scores_by_fitting
@@ -105,15 +105,16 @@ class Team(ClassifierMixin, BaseEstimator):
         self._warn_of(samples.human)
         return self.fit_samples(samples)
 
-    def fit_samples(self, samples: Samples, folds: list[Index] | None = None) -> Self:
+    def fit_samples(self, samples: Samples, context: FoldContext | None = None) -> Self:
         """Fit on samples that have been checked already, as a search does.
 
         Parameters
         ----------
         samples : Samples
             The samples, with the machine's settings.
-        folds : list of ndarray or None, default=None
-            Held-out rows behind the threshold; None makes them by the parameter ``cv``.
+        context : FoldContext or None, default=None
+            The same samples in folds, with what a search has made of them already: nothing is fitted
+            twice. None makes folds by the parameter ``cv``.
 
         Returns
         -------

@@ -5,13 +5,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from deferlearn._utils.types import Array, Index
+from deferlearn._utils.types import Array
 from deferlearn.teams.context import FoldContext, HeldOutScores
 from deferlearn.teams.folds import random_folds
 from deferlearn.teams.parameters import check_folds, count_of, draw_seed, share_of
 from deferlearn.teams.samples import Samples
 from deferlearn.teams.team import SVMTeam
 from deferlearn.teams.threshold import Threshold, ranks_among, threshold_at, threshold_from_folds
+
+# Parameters that have no part in how cases are ranked.
+NOT_OF_RANKERS = ("budget", "use_full_budget", "cv", "n_jobs", "random_state")
 
 
 @dataclass(eq=False, repr=False)
@@ -32,18 +35,19 @@ class Triage(SVMTeam):
         """Refuse parameters of the wrong type or range."""
         check_folds(self.cv, self.n_jobs)
 
-    def fit_samples(self, samples: Samples, folds: list[Index] | None = None) -> Self:
+    def fit_samples(self, samples: Samples, context: FoldContext | None = None) -> Self:
         """Fit on samples that have been checked already; see `Team.fit_samples`."""
         self._note(samples)
         self.n_samples_fit_ = len(samples)
         count_of(self.budget, len(samples))
-        seed = draw_seed(self.random_state)
+        seed = draw_seed(self.random_state) if context is None else context.seed
         rate = self._own_budget()
         machine = samples.solve()
         own = machine.decision_function(samples.X)
-        context = None
-        if self.needs_folds or (0.0 < rate < 1.0 and (folds is not None or self.cv is not None)):
-            folds = random_folds(self.cv, samples.X, samples.y, seed) if folds is None else folds
+        if not (self.needs_folds or 0.0 < rate < 1.0):
+            context = None
+        elif context is None and self.cv is not None:
+            folds = random_folds(self.cv, samples.X, samples.y, seed)
             context = FoldContext(samples, folds, seed, self.n_jobs)
         self._ranker = self._fit_ranker(samples, own, context, seed)
         scores = self._rank_by(self._ranker, samples.X, own)
@@ -70,7 +74,7 @@ class Triage(SVMTeam):
     def held_out_scores(self, context: FoldContext) -> HeldOutScores:
         """Decision values and deferral scores of held-out samples; see `Team.held_out_scores`."""
         margin, _ = context.margins()
-        key = ("scores", context.machine, context.name_of(self, "budget"))
+        key = ("scores", context.machine, context.name_of(self, *NOT_OF_RANKERS))
         scores = context.once(key, lambda: self._held_out_scores(context))
         return HeldOutScores(margin, scores, share_of(self.budget, len(margin)))
 
