@@ -389,7 +389,7 @@ def test_the_winner_selects_nothing_again(monkeypatch, policy, budget):
     ],
 )
 def test_the_winner_shares_what_was_fitted_without_the_folds(monkeypatch, policy, owner, expected):
-    calls = count_calls(monkeypatch, owner, "solve" if owner is Samples else "fit")
+    calls = count_calls(monkeypatch, owner, "machine_in" if owner is Samples else "fit")
     tuned(policies=[policy], n_jobs=1).fit(X, Y, human_labels=HUMAN)
     assert len(calls) == expected
 

@@ -52,8 +52,11 @@ class AdvantageModel:
 
         ``human`` is the human's regressor, if it has been fitted on these cases already.
         """
+        # Of machine and human, either a model or steps and rates.
         self.machine_: Any = None
         self.human_: Any = None
+        self.steps_: list[tuple[Array, Array]] = []
+        self.rates_: list[float] = []
         self.hair_ = TIE_BREAK * (max(machine_cost.max(), human_cost.max()) or 1.0)
         if isinstance(self.machine_error, str):
             self.steps_ = [_isotonic(margin, machine_cost, side) for side in (False, True)]
