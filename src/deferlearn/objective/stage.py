@@ -34,7 +34,7 @@ NEAR_MARGIN, LEAST_NEAR_MARGIN, MOST_NEAR_MARGIN = 3, 256, 1536
 # and the candidates with the best scores, so many.
 BEST_CANDIDATES = 1024
 # Bound samples that respond, at least: more of them last for more rounds.
-LEAST_RESPONDING = 64
+LEAST_RESPONDING = 48
 
 
 class Stage:

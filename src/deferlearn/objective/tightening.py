@@ -27,7 +27,7 @@ from deferlearn.objective.state import SUM_ROUNDING
 ADMM_STEPS = (3, 6, 12, 14)
 RELAXATION = 1.6
 # So few candidates are cheaper to solve exactly than to bound more tightly.
-FEW = 8
+FEW = 4
 
 
 class Margin(NamedTuple):
