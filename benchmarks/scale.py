@@ -37,7 +37,7 @@ from threadpoolctl import threadpool_limits
 from deferlearn import datasets
 from deferlearn.humans import UniformHuman
 from deferlearn.objective import SVMObjective
-from deferlearn.objective.scaling import c_from_alpha
+from deferlearn.objective.scaling import mu_from_alpha
 from deferlearn.selection import Iteration, distorted_greedy, stochastic_distorted_greedy
 
 ALPHA, N_FEATURES, SHARE = 0.005, 100, 0.2
@@ -141,7 +141,7 @@ def breakpoints(objective: SVMObjective, picks: list[int]) -> float:
 
 def refit(job: dict[str, Any], X: Any, y: Any) -> dict[str, float]:
     """Seconds of one fit of scikit-learn's solvers without a sample."""
-    C = c_from_alpha(job["alpha"], float(len(y) - 1))
+    C = 1.0 / mu_from_alpha(job["alpha"], float(len(y) - 1))
     out = {}
     for name, model in {
         "SVC": SVC(kernel="linear", C=C, tol=LOOSE),

@@ -16,7 +16,7 @@ from sklearn.svm import SVC
 from deferlearn import datasets
 from deferlearn.humans import UniformHuman
 from deferlearn.objective import SVMObjective
-from deferlearn.objective.scaling import c_from_alpha
+from deferlearn.objective.scaling import mu_from_alpha
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -97,7 +97,7 @@ def refitted_value(X: Array, y: Array, alpha: float, tol: float) -> float:
     Its dual value: libsvm keeps the kernel in single precision, which moves the primal value at its
     w and b by up to 1e-4 here, whatever the tolerance, and the dual value by the square of that.
     """
-    C = c_from_alpha(alpha, float(len(y)))
+    C = 1.0 / mu_from_alpha(alpha, float(len(y)))
     model = SVC(kernel="linear", C=C, tol=tol).fit(X, y)
     w = model.coef_[0]
     return float((np.abs(model.dual_coef_).sum() - w @ w / 2) / C)

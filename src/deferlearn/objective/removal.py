@@ -8,11 +8,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from deferlearn._utils.compiling import compiled, internal
+from deferlearn._utils.compiling import Kernel, compiled, internal
 from deferlearn.kernels.doubledouble import add, multiply
-from deferlearn.objective.arrays import Ends, FreeSet, Point
+from deferlearn.objective.arrays import (
+    Candidates,
+    Ends,
+    FreeSet,
+    Outsiders,
+    Point,
+    Start,
+    Working,
+)
 from deferlearn.objective.free_set import drop
-from deferlearn.objective.path import FREE, OUT, Drift, follow
+from deferlearn.objective.path import FOLLOW, FREE, OUT, Drift, follow
 
 # Of one entry of G, relative to its terms.
 START_ROUNDING = 2e-16
@@ -153,9 +161,34 @@ def removal_end(start, Q_lo, candidates, c, most_steps, by, point, free, drift):
     )  # fmt: skip
 
 
+def _remove_in_doubles(start, candidates, c, most_steps, by, point, free, drift):
+    return removal_end(start, None, candidates, c, most_steps, by, point, free, drift)
+
+
+def _example():
+    numbers, matrix = np.zeros(1), np.zeros((1, 1))
+    index = np.zeros(1, dtype=np.int64)
+    point = Point(numbers, numbers, numbers, np.zeros(1, dtype=np.int8))
+    free = FreeSet(index, matrix)
+    working = Working(matrix, numbers, numbers, numbers, True)
+    start = Start(working, point, free, 0, 0.0, 0.0, 0.0, 0.0)
+    outside = Outsiders(numbers, numbers, numbers, numbers, numbers, numbers, matrix, matrix)
+    candidates = Candidates(index, index, numbers, outside)
+    drift = Drift(numbers, numbers, 0.0, 0.0)
+    end = End(0, 0, 0, *[0.0] * 8)
+    return (start, candidates, 0, 0, FOLLOW.address, point, free, drift), end
+
+
+# `removal_end` without second halves.
+REMOVE = Kernel(_remove_in_doubles, _example)
+
+
 @compiled
-def removal_paths(start, Q_lo, candidates, most_steps, by):
-    """Follow the removal of each of several candidates, all from the same state."""
+def removal_paths(start, Q_lo, candidates, most_steps, by, remove):
+    """Follow the removal of each of several candidates, all from the same state.
+
+    ``by`` and ``remove`` are the addresses of `path.FOLLOW` and `REMOVE`.
+    """
     e, n = start.working.y.size, candidates.local.size
     outcome, n_steps = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
     gain, beta_end, moved = np.empty(n), np.empty(n), np.empty(n)
@@ -168,7 +201,10 @@ def removal_paths(start, Q_lo, candidates, most_steps, by):
     drift = Drift(np.empty(e), np.zeros(e), 0.0, 0.0)
     for c in range(n):
         point = Point(a_end[c], a_end_lo[c], G_end, status_end[c])
-        end = removal_end(start, Q_lo, candidates, c, most_steps, by, point, free, drift)
+        if Q_lo is None:
+            end = remove(start, candidates, c, most_steps, by, point, free, drift)
+        else:
+            end = removal_end(start, Q_lo, candidates, c, most_steps, by, point, free, drift)
         outcome[c], n_steps[c], p = end.outcome, end.steps, end.p
         gain[c], beta_end[c], moved[c] = end.gain, end.beta, end.moved
         gap_end[c], short_end[c] = end.gap, end.short

@@ -13,7 +13,7 @@ from deferlearn._utils.types import Array, Index
 from deferlearn.objective.arrays import Near, Responses, Working
 from deferlearn.objective.cholesky import inverse_of_factor
 from deferlearn.objective.state import State, WorkingSet
-from deferlearn.objective.tightening import FEW, carry, respond
+from deferlearn.objective.tightening import FEW, carry_all, respond_all
 
 # ADMM's penalty, relative to the mean diagonal of Q.
 PENALTY = 0.1
@@ -88,7 +88,7 @@ class Response:
                 responses.rows[slot[part]] = self._rows(state, ks[part])
 
         def first(part: Index) -> Array:
-            return carry(ks[part], slot[part], mu[part], *shared)
+            return carry_all(ks[part], slot[part], mu[part], *shared)
 
         out = np.concatenate(
             [np.empty(0), *side_by_side(first, chunks(np.arange(len(ks))), n_jobs)]
@@ -100,7 +100,7 @@ class Response:
         few = FEW if len(parts) == 1 and len(ks) > FEW else 0
 
         def then(part: Index) -> Array:
-            return respond(ks[part], slot[part], floor[part], mu[part], out[part], few, *shared)
+            return respond_all(ks[part], slot[part], floor[part], mu[part], out[part], few, *shared)
 
         for part, bounds in zip(parts, side_by_side(then, parts, n_jobs), strict=True):
             out[part] = bounds

@@ -32,7 +32,7 @@ from deferlearn.objective.arrays import (
     Working,
 )
 from deferlearn.objective.path import DONE, OUT, STEP_ROUNDING, Drift
-from deferlearn.objective.removal import End, copy_start, removal_end
+from deferlearn.objective.removal import End, copy_start
 from deferlearn.objective.state import SUM_ROUNDING
 from deferlearn.objective.tightening import FEW
 
@@ -335,10 +335,13 @@ def _choose_inner(arena, point, members, p, size):
 
 
 @compiled
-def advance(arena, bystanders, plan, point, free, moving, near, terms, record, by, tighten):
+def advance(
+    arena, bystanders, plan, point, free, moving, near, terms, record, by, remove, tighten
+):  # fmt: skip
     """Make the rounds of a plan, changing the state in place, as far as it goes.
 
-    ``by`` and ``tighten`` are the addresses of `path.FOLLOW` and `tightening.TIGHTEN`.
+    ``by``, ``remove`` and ``tighten`` are the addresses of `path.FOLLOW`, `removal.REMOVE` and
+    `tightening.TIGHTEN`.
     """
     samples, cost, allowed, kept = arena.samples, arena.cost, arena.allowed, arena.kept
     y, weight, upper, root = samples.y, samples.weight, samples.upper, samples.root
@@ -427,9 +430,7 @@ def advance(arena, bystanders, plan, point, free, moving, near, terms, record, b
             )  # fmt: skip
             one_number[6, 0] = mu_new[at]
             candidate = Candidates(one, one, one_number[6], outside)
-            end = removal_end(
-                start, None, candidate, 0, terms.most_steps, by, trial, trial_free, drift
-            )
+            end = remove(start, candidate, 0, terms.most_steps, by, trial, trial_free, drift)
             n_solved += 1
             n_steps += end.steps
             if end.outcome != DONE or end.gap > terms.gap * max(1.0, value) * mu_new[at]:

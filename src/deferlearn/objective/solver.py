@@ -25,7 +25,7 @@ from deferlearn.objective.path import (
     Drift,
     follow_path,
 )
-from deferlearn.objective.removal import removal_paths
+from deferlearn.objective.removal import REMOVE, removal_paths
 from deferlearn.objective.start import COLD_START_LIMIT, free_independent, guess_start
 from deferlearn.objective.state import Problem, State, WorkingSet, capacity, empty_state, nearest
 
@@ -145,7 +145,12 @@ def candidates_of(state: State, ws: WorkingSet, ks: Index, mu: Array | None = No
 def removal_ends(state: State, ws: WorkingSet, candidates: Candidates, counters: Counters) -> Ends:
     """Follow the removal of each of the candidates."""
     ends: Ends = removal_paths(
-        start_of(state, ws), ws.Q_lo, candidates, most_steps(len(ws.index)), FOLLOW.address
+        start_of(state, ws),
+        ws.Q_lo,
+        candidates,
+        most_steps(len(ws.index)),
+        FOLLOW.address,
+        REMOVE.address,
     )
     counters.n_paths += len(ends.ks)
     counters.n_steps += int(ends.steps.sum())

@@ -8,6 +8,7 @@ from deferlearn.objective.arrays import FreeSet, Near, Point, Responses, Samples
 from deferlearn.objective.crude import crude_bounds
 from deferlearn.objective.path import FOLLOW
 from deferlearn.objective.protocol import Pick
+from deferlearn.objective.removal import REMOVE
 from deferlearn.objective.response import make_near, take_over
 from deferlearn.objective.rounds import (
     OUTSIDE,
@@ -101,7 +102,7 @@ class Stage:
         record = Record(pick, gain, low, high, n_candidates, n_exact, value)
         stop: Stop = advance(
             arena, bystanders, plan, point, free, moving, self.near, terms, record,
-            FOLLOW.address, TIGHTEN.address,
+            FOLLOW.address, REMOVE.address, TIGHTEN.address,
         )  # fmt: skip
         counters.n_paths += stop.n_paths
         counters.n_steps += stop.n_steps
@@ -151,13 +152,15 @@ def _no_near(n: int) -> Near:
     )
 
 
-def choose_arena(state: State, score: Array) -> WorkingSet:
-    """The samples that the next rounds may be about, by their positions near the margin and scores."""
+def choose_arena(state: State, omega: float, cost: Array, allowed: Bools) -> WorkingSet:
+    """The samples that the next rounds may be about: near the margin, or with the best scores."""
     if len(state.kept) <= WHOLE_ARENA:
         return whole_set(state.problem)
-    best = np.argpartition(-score, BEST_CANDIDATES)[:BEST_CANDIDATES]
+    ks = np.flatnonzero(allowed)
+    score = omega * crude_bounds(state, ks)[0] - cost[ks]
+    best = ks[np.argpartition(-score, min(BEST_CANDIDATES, len(ks) - 1))[:BEST_CANDIDATES]]
     extra = min(max(NEAR_MARGIN * len(state.members), LEAST_NEAR_MARGIN), MOST_NEAR_MARGIN)
-    index = nearest(state, extra, best[np.isfinite(score[best])])
+    index = nearest(state, extra, best)
     return WorkingSet(state.problem, index, precise=False)
 
 
@@ -170,10 +173,7 @@ def rounds_ahead(
     tried = set[int]()  # what was renewed since the last pick
     while len(plan.omega):
         if stage is None or not stage.ws.covers(state.members):
-            score = np.full(len(allowed), -np.inf)
-            ks = np.flatnonzero(allowed)
-            score[ks] = plan.omega[0] * crude_bounds(state, ks)[0] - cost[ks]
-            stage = Stage(state, choose_arena(state, score))
+            stage = Stage(state, choose_arena(state, plan.omega[0], cost, allowed))
         made, why = stage.advance(state, cost, allowed, plan, terms, counters)
         picks += made
         allowed[[pick.k for pick in made]] = False

@@ -106,7 +106,7 @@ def _leaving(k, mu, near, snapshot):
     return Leaving(outer, samples.diagonal[k], image, samples.root[k], mu)
 
 
-@compiled
+@internal
 def carry(ks, slot, mu, near, snapshot):
     """Upper bounds of the gains of ks by the responses that they had in the last state."""
     responses = near.responses
@@ -139,7 +139,7 @@ def carry(ks, slot, mu, near, snapshot):
     return out
 
 
-@compiled
+@internal
 def respond(ks, slot, floor, mu, known, few, near, snapshot):
     """The bounds that are known, tightened by ADMM until they are below their floor or few are not."""
     position, Q, inverse, penalty = near.position, near.Q, near.inverse, near.penalty
@@ -363,6 +363,18 @@ def _upper_bound(change, image, row, margin, leaving, numbers, roundings):
     rounding = SUM_ROUNDING * roundings
     square += quadratic + rounding * (quadratic + 2.0 * numbers.present * length + length * length)
     return numbers.value - (total + added - square / (2.0 * leaving.mu))
+
+
+@compiled
+def carry_all(ks, slot, mu, near, snapshot):
+    """`carry` for callers in Python."""
+    return carry(ks, slot, mu, near, snapshot)
+
+
+@compiled
+def respond_all(ks, slot, floor, mu, known, few, near, snapshot):
+    """`respond` for callers in Python."""
+    return respond(ks, slot, floor, mu, known, few, near, snapshot)
 
 
 def _example():

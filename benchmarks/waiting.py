@@ -1,0 +1,240 @@
+"""What a user waits for: the tuned fit, one fit, large data, text, the first call, one decision.
+
+Run `make bench`, or `python benchmarks/waiting.py [--quick] [--only N]`. Each figure stands next to that of
+scikit-learn on the same data, measured in the same run: machines differ, the ratios differ less.
+
+1. `AssistedSVCCV` with its default grid, next to `GridSearchCV(SVC)` over the same alphas and folds;
+2. `AssistedSVC` with its defaults, next to one `SVC` at tolerance 1e-6;
+3. 20,000 x 50 tuned, and text: 15,000 documents with 24,000 words;
+4. the first fit after installation, with and without its cache; the command line; one decision.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import timeit
+import warnings
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from sklearn.datasets import make_classification
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from support import machine, show
+from support.text import measure_fit
+
+from deferlearn import AssistedSVC, AssistedSVCCV
+from deferlearn.objective.scaling import mu_from_alpha
+from deferlearn.teams.machines import LARGEST_ALPHA, SMALLEST_ALPHA
+
+SIZES, QUICK_SIZES = (1_000, 2_000, 4_000), (1_000,)
+FOLDS, HUMAN_ERROR = 5, 0.1
+TIGHT = 1e-6
+
+
+def cases(n: int, d: int = 30, seed: int = 0) -> tuple[Any, Any, Any]:
+    """Clusters that overlap, a few wrong labels, and a human who errs in one case of ten."""
+    X, y = make_classification(
+        n, d, n_informative=d // 2, n_redundant=0, n_clusters_per_class=4, flip_y=0.05,
+        class_sep=0.8, random_state=seed,
+    )  # fmt: skip
+    wrong = np.random.default_rng(seed).random(n) < HUMAN_ERROR
+    return StandardScaler().fit_transform(X), y, np.where(wrong, 1 - y, y)
+
+
+def seconds(work: Any) -> float:
+    start = perf_counter()
+    work()
+    return perf_counter() - start
+
+
+def growth(sizes: list[int], times: list[float]) -> str:
+    """The exponent of the time's growth with the number of samples."""
+    if len(sizes) < 2:
+        return ""
+    return f"{np.polyfit(np.log(sizes), np.log(times), 1)[0]:.2f}"
+
+
+def tuned(console: Console, sizes: tuple[int, ...]) -> None:
+    rows = []
+    for kernel in ("linear", "rbf"):
+        small = cases(300)
+        AssistedSVCCV(kernels=[kernel], random_state=0).fit(*small[:2], human_labels=small[2])
+        times = []
+        for n in sizes:
+            X, y, human = cases(n)
+            team = AssistedSVCCV(kernels=[kernel], random_state=0)
+            ours = seconds(lambda: team.fit(X, y, human_labels=human))  # noqa: B023
+            alphas = np.geomspace(SMALLEST_ALPHA, LARGEST_ALPHA, team.alphas)
+            grid = {"C": 1.0 / mu_from_alpha(alphas, n * (1.0 - 1.0 / FOLDS))}
+            folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
+            search = GridSearchCV(SVC(kernel=kernel), grid, cv=folds)
+            theirs = seconds(lambda: search.fit(X, y))  # noqa: B023
+            times.append(ours)
+            rows.append(
+                [f"{kernel}, {n:,} x 30", f"{ours:.1f}", f"{theirs:.1f}", f"{ours / theirs:.1f}",
+                 growth(list(sizes)[: len(times)], times), str(team.best_params_["policy"])]
+            )  # fmt: skip
+    show(
+        console, "1. A tuned fit, seconds",
+        ["", "AssistedSVCCV", "GridSearchCV(SVC)", "ratio", "exponent of n", "winner"], rows,
+    )  # fmt: skip
+
+
+def one_fit(console: Console, sizes: tuple[int, ...]) -> None:
+    small = cases(200)
+    AssistedSVC(random_state=0).fit(*small[:2], human_labels=small[2])
+    rows = []
+    for n in sizes:
+        X, y, human = cases(n)
+        team, svc = AssistedSVC(random_state=0), SVC(kernel="linear", tol=TIGHT)
+        svc.set_params(C=1.0 / mu_from_alpha(team.alpha, n))
+        theirs = min(seconds(lambda: svc.fit(X, y)) for _ in range(3))  # noqa: B023
+        ours = min(seconds(lambda: team.fit(X, y, human_labels=human)) for _ in range(3))  # noqa: B023
+        rows.append([f"{n:,} x 30", f"{ours:.2f}", f"{theirs:.3f}", f"{ours / theirs:.1f}"])
+    show(
+        console, "2. One fit with defaults, seconds (best of 3)",
+        ["", "AssistedSVC", "SVC, tol 1e-6", "ratio"], rows,
+    )  # fmt: skip
+
+
+LARGE = """
+import json, sys
+from time import perf_counter
+sys.path.insert(0, {folder!r})
+from waiting import cases
+from deferlearn import AssistedSVCCV
+import re
+from pathlib import Path
+X, y, human = cases(20_000, 50)
+start = perf_counter()
+team = AssistedSVCCV(random_state=0).fit(X, y, human_labels=human)
+taken = perf_counter() - start
+peak = int(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) / 2**20
+print(json.dumps([taken, peak, str(team.best_params_)]))
+"""
+
+
+def large(console: Console, quick: bool) -> None:
+    rows = []
+    if not quick:
+        script = LARGE.format(folder=str(Path(__file__).parent))
+        said = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=True
+        )
+        taken, peak, best = json.loads(said.stdout.strip().splitlines()[-1])
+        rows.append(["20,000 x 50, tuned", f"{taken:.0f}", f"{peak:.2f} GB", best])
+    for tol in (0.05, 0.01):
+        fit = measure_fit(tol)
+        certified = f"slack of a pick {fit.slack:.4f}, gap {fit.gap:.4f} of F = {fit.loss:.0f}"
+        rows.append(
+            [f"text, tol {tol} ({fit.n_picks} picks; LinearSVC {fit.linear_svc_seconds:.2f} s)",
+             f"{fit.seconds:.0f}", f"{fit.megabytes / 2**10:.2f} GB", certified]
+        )  # fmt: skip
+    show(console, "3. Large data", ["", "seconds", "memory", "found, or certified"], rows)
+
+
+FIRST = """
+from time import perf_counter
+import sys
+sys.path.insert(0, {folder!r})
+from waiting import cases
+import sklearn.linear_model, sklearn.pipeline
+from deferlearn import AssistedSVC
+X, y, human = cases(500)
+start = perf_counter()
+AssistedSVC(random_state=0).fit(X, y, human_labels=human)
+print(perf_counter() - start)
+"""
+
+
+def first_call(console: Console) -> None:
+    script = FIRST.format(folder=str(Path(__file__).parent))
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        environment = os.environ | {"NUMBA_CACHE_DIR": folder}
+        for cache in ("cold", "warm"):
+            said = subprocess.run(
+                [sys.executable, "-c", script], env=environment, capture_output=True, text=True,
+                check=True,
+            )  # fmt: skip
+            rows.append(
+                [
+                    f"first AssistedSVC in a process, 500 x 30, {cache} cache",
+                    f"{float(said.stdout):.2f} s",
+                ]
+            )
+    command = [str(Path(sys.executable).with_name("deferlearn"))]
+    for options in (["--version"], ["--help"], ["fit", "--nonsense"]):
+        run = lambda: subprocess.run(command + options, capture_output=True)  # noqa: B023, E731
+        rows.append(
+            [f"deferlearn {' '.join(options)}", f"{min(seconds(run) for _ in range(3)):.2f} s"]
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        rows += decisions(Path(folder), command)
+    show(console, "4. First call, command line, one decision", ["", "best of 3"], rows)
+
+
+def decisions(folder: Path, command: list[str]) -> list[list[str]]:
+    import pandas as pd
+
+    from deferlearn.tables import load_decider
+
+    X, y, human = cases(1_400, 10)
+    table = pd.DataFrame(X, columns=[f"x{i}" for i in range(10)]).assign(truth=y, reader=human)
+    table.iloc[:400].to_csv(folder / "cases.csv", index=False)
+    table.iloc[400:600].drop(columns=["truth", "reader"]).to_csv(folder / "new.csv", index=False)
+    path, new = folder / "model.skops", table.iloc[400:].drop(columns=["truth", "reader"])
+    fit = [*command, "fit", str(folder / "cases.csv"), "--label", "truth", "--human", "reader"]
+    subprocess.run([*fit, "--out", str(path)], capture_output=True, check=True)
+    apply = [
+        *command,
+        "apply",
+        str(path),
+        str(folder / "new.csv"),
+        "--out",
+        str(folder / "out.csv"),
+    ]
+    run = lambda: subprocess.run(apply, capture_output=True, check=True)  # noqa: E731
+    rows = [["deferlearn apply, 200 rows", f"{min(seconds(run) for _ in range(3)):.2f} s"]]
+    decider = load_decider(path)
+    one = new.iloc[0].to_dict()
+    for what, given, count in (("one case", one, 200), ("1,000 cases", new, 5)):
+        best = min(timeit.repeat(lambda: decider.decide(given), number=count, repeat=3)) / count  # noqa: B023
+        rows.append([f"{what}, model loaded", f"{1e3 * best:.2f} ms"])
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--quick", action="store_true", help="1,000 samples only, and no large data"
+    )
+    parser.add_argument("--only", type=int, choices=(1, 2, 3, 4), help="one of the tables")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    console = Console(width=150)
+    console.print(machine())
+    sizes = QUICK_SIZES if options.quick else SIZES
+    tables = {
+        1: lambda: tuned(console, sizes),
+        2: lambda: one_fit(console, sizes),
+        3: lambda: large(console, options.quick),
+        4: lambda: first_call(console),
+    }
+    for number, table in tables.items():
+        if options.only in (None, number):
+            table()
+
+
+if __name__ == "__main__":
+    main()
