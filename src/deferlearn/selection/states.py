@@ -81,7 +81,7 @@ class State:
         return not self.known.bounded.any()
 
     def rest(self) -> None:
-        """Stay without what the objective has worked out, which goes along with the next state."""
+        """Keep a plain copy of the objective: what it has worked out goes to the next state."""
         self.objective = self.objective.copy()
 
     def solve(self, k: int) -> float:
@@ -118,7 +118,7 @@ class State:
         return Choice(found.winner, score, gain, n_exact, slack)
 
     def _bound(self, candidates: Index, omega: float, loss: Array, tol: float) -> None:
-        """Bounds for those without, tight where it matters for the best score."""
+        """Bound the candidates that have no bounds yet, tightly where it matters for the best score."""
         known = self.known
         ks = candidates[~known.bounded[candidates]]
         lower, upper = self.objective.score_bounds(ks, omega, loss[ks], tol)
@@ -214,7 +214,7 @@ class States:
     def after(self, state: State, picked: int, k: int) -> tuple[State, int]:
         """The state in which k is deferred on top of ``picked``, the name of the set of ``state``.
 
-        Returns it with the name of its set. A state that is not kept moves on, and is of no use any more.
+        Returns it with the name of its set. A state that is not kept moves on: do not use it again.
         """
         chosen = picked ^ self._names[k]
         self._visited.add(chosen)
@@ -292,7 +292,7 @@ class States:
         return self._keep_state(State(objective, self.unit), picked ^ self._names[k])
 
     def _keep_state(self, state: State, chosen: int) -> State:
-        """Keep the state of a set, if there is room, for runs that come by."""
+        """Keep the state of a set, if there is room, for later runs."""
         self._room -= state.nbytes
         self._full = self._full or self._room < 0
         if not self._full:
@@ -323,7 +323,7 @@ class States:
 
 
 def _names_of_samples(n: int) -> list[int]:
-    """Random numbers of 128 bits: a set's name is what they are together, bit by bit (exclusive or).
+    """Random numbers of 128 bits: the name of a set is the exclusive or of the numbers of its samples.
 
     A name costs the same however large the set is, and two sets of 10^9 share one with a chance of
     10^-20.
