@@ -197,7 +197,7 @@ def _fit(
     check_settings(cases, options["budget"], options["alpha"])
     TableEncoder(**columns).fit(cases.features)
     slow = options["alpha"] is None and len(cases) >= MANY_CASES
-    hint = " (this tunes the team, which can take minutes; --alpha skips the tuning)" if slow else ""
+    hint = " (the tuning can take minutes; --alpha skips it)" if slow else ""
     with noted() as notes:
         with work_status(f"Fitting machine and policy on {counted(len(cases), 'case')}{hint}"):
             try:
