@@ -1,6 +1,6 @@
 """Data like text, and how long a fit on it takes: TF-IDF rows with thousands of samples on the margin.
 
-`python -m support.text` in this folder's parent prints the figures; other benchmarks call `measure_fit`.
+`python benchmarks/support/text.py` prints the figures; other benchmarks call `measure_fit`.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-# The bar: 5% of 15,000 documents with 24,000 words, on one core.
+# The task: defer 5% of 15,000 documents with 24,000 words, on one core.
 N_DOCUMENTS, N_WORDS, ALPHA, BUDGET, RATIO = 15_000, 24_000, 7e-5, 0.05, 0.01
 
 
 class Text(NamedTuple):
-    """Documents by their words, the true labels, and a human's."""
+    """Documents by their words, the true labels, and a human's labels."""
 
     X: Any
     y: Array
@@ -53,7 +53,7 @@ def make_text(
     counts.data *= np.log((1.0 + n_documents) / (1.0 + documents_with))[counts.indices] + 1.0
     lengths = np.sqrt(counts.multiply(counts).sum(axis=1))
     X = sp.csr_array(sp.diags_array(1.0 / lengths) @ counts)
-    # scikit-learn's LinearSVC takes no others.
+    # LinearSVC of scikit-learn accepts only this type.
     X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     weight = np.zeros(n_words)
     telling = rng.choice(np.arange(20, max(n_words // 5, 21 + n_telling)), n_telling, replace=False)
@@ -65,17 +65,17 @@ def make_text(
 
 
 class Fit(NamedTuple):
-    """What a fit took, and what is certified about it."""
+    """How long a fit took, and what is certified about it."""
 
     tol: float
     seconds: float  # elapsed
     cpu_seconds: float
-    compiling_seconds: float  # of a small fit before, which compiles or loads what is compiled
+    compiling_seconds: float  # of an earlier small fit, which compiles the engine or loads it
     n_picks: int
-    slack: float  # largest of a pick, relative to the best score
+    slack: float  # the largest of a pick, relative to the best score
     gap: float  # of gains and values, absolute
     loss: float  # F of all samples, for comparison
-    megabytes: float  # largest of the process so far
+    megabytes: float  # the largest memory of the process so far
     linear_svc_seconds: float  # elapsed, of scikit-learn's LinearSVC on all samples
 
 
@@ -112,7 +112,7 @@ def measure_fit(tol: float = 0.05, data: Text | None = None) -> Fit:
 
 
 def main() -> None:
-    """Print what fits with several tolerances take."""
+    """Print how long fits with several tolerances take."""
     data = make_text()
     print(
         f"{data.X.shape[0]} x {data.X.shape[1]}, {data.X.nnz / data.X.shape[0]:.1f} words per row"

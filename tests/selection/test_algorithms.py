@@ -378,3 +378,18 @@ def test_bounds_that_say_nothing_change_no_pick() -> None:
     assert silent.order.tolist() == said.order.tolist()
     assert silent.iterations[0].n_screened == 0
     assert said.n_screened > 0
+
+
+def test_shared_states_know_the_floor() -> None:
+    """A pick that is known from a run without a floor is none for a run with one."""
+    X, y = make_shifted(60, 3, random_state=0)
+    loss = np.where(y > 0, 0.0, 1.0)
+    least = int((y > 0).sum()) - 4
+    objective = SVMObjective(X, y, alpha=0.1)
+    states = States(objective)
+    free = distorted_greedy(objective, loss, 12, 0.5, states=states)
+    bound = distorted_greedy(objective, loss, 12, 0.5, states=states, min_kept_per_class=least)
+    alone = distorted_greedy(objective, loss, 12, 0.5, min_kept_per_class=least)
+    assert (y[free.order] > 0).sum() > 4
+    assert (y[bound.order] > 0).sum() <= 4
+    assert bound.order.tolist() == alone.order.tolist()

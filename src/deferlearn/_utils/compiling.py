@@ -8,7 +8,7 @@ from numba import cfunc, njit, typeof, types
 
 # Compiled once and kept on disk. A division by zero gives inf or NaN, as in numpy, which the checks of
 # the result find; testing for it before each division costs time and longer compilation.
-# Nothing that is compiled touches Python's objects: other threads may go on meanwhile.
+# Compiled code does not touch Python's objects, so other threads may run meanwhile.
 _ALWAYS: dict[str, Any] = {"cache": True, "error_model": "numpy", "nogil": True}
 # For functions that only compiled code calls: without wrappers for Python and C they compile faster.
 _NO_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -22,16 +22,17 @@ summing = njit(fastmath={"reassoc", "contract", "nsz"}, **_ALWAYS, **_NO_WRAPPER
 class Kernel:
     """A large function that several compiled functions call, by its address.
 
-    A compiled function takes in the code of those that it calls, and compiles that again: the path would
-    be compiled five times. What is called by its address is compiled once. Callers get `address` as an
-    argument. A kernel returns numbers, and writes to arrays that it is given.
+    A compiled function includes the code of the functions that it calls, and compiles it again: the path
+    would be compiled five times. A function that is called by its address is compiled once. Callers get
+    `address` as an argument, and call it like a function. A kernel returns numbers, and writes to arrays
+    that it is given.
 
     Parameters
     ----------
     function : callable
-        What is compiled, when it is first asked for.
+        The function. It is compiled when its address is first asked for.
     example : callable
-        Makes arguments and a result of the right types: ``(arguments, result)``.
+        Returns arguments and a result of the right types: ``(arguments, result)``.
     """
 
     def __init__(self, function: Callable[..., Any], example: Callable[[], tuple[Any, Any]]):
@@ -39,7 +40,7 @@ class Kernel:
 
     @cached_property
     def address(self) -> Any:
-        """What compiled functions call."""
+        """The address, which compiled functions call."""
         arguments, result = self._example()
         result_type = types.void if result is None else typeof(result)
         signature = result_type(*(typeof(argument) for argument in arguments))

@@ -1,7 +1,7 @@
 """How much of a long piece of work is done, and how long the rest may take.
 
-Whoever wants to see it says so by `watched_by`, and whoever works in units says so by `Progress`. Neither
-needs to know the other, and a piece of work within a unit of another counts as a part of that unit.
+`watched_by` names the function that shows it, and `Progress` counts the units of the work. Neither needs to
+know the other. Work that is done within a unit of other work counts as a part of that unit.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -19,7 +19,7 @@ _running: ContextVar["Progress | None"] = ContextVar("running", default=None)
 
 @contextmanager
 def watched_by(show: Show | None) -> Iterator[None]:
-    """A context whose work is shown, unless somebody further out is watching already.
+    """A context whose work is shown, unless an outer context shows it already.
 
     Parameters
     ----------
@@ -37,15 +37,15 @@ def watched_by(show: Show | None) -> Iterator[None]:
 
 
 def is_watched() -> bool:
-    """Whether anybody wants to see progress here."""
+    """Whether progress is shown here."""
     return _watcher.get() is not None
 
 
 class Progress:
-    """Units of work, of several kinds, and what is known of their cost.
+    """Units of work, of several kinds, and what is known about how long they take.
 
-    A unit is expected to take as long as others of its kind did on average. Of a kind of which none
-    is done yet, the weight says how long it takes compared with other kinds.
+    A unit is expected to take as long as others of its kind did on average. Until the first unit of a kind
+    is done, the weight says how long it takes compared with other kinds.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class Progress:
         self._tell()
 
     def left(self) -> float | None:
-        """Seconds until all units are done; None if nothing is known of their cost yet."""
+        """Seconds until all units are done; None if nothing is known about this yet."""
         rest = 0.0
         for kind, count in self._open.items():
             cost = self._cost(kind)
@@ -130,7 +130,7 @@ class Progress:
             return self._weights[kind] * self._spent / weight
         if self._kind is None or not self._part:
             return None
-        # Nothing is done yet but a part of the first unit.
+        # Only a part of the first unit is done yet.
         first = (self._clock() - self._began) / self._part
         return self._weights[kind] * first / self._weights[self._kind]
 
@@ -149,12 +149,12 @@ class Progress:
 
 
 def sometimes(show: Show, clock: Callable[[], float] = monotonic) -> Show:
-    """The same, but called at most once a second, and less often the longer it takes.
+    """A function that calls ``show`` at most once per second, and less often the longer the work takes.
 
     Parameters
     ----------
     show : callable
-        What is called.
+        The function that is called.
     clock : callable, default=time.monotonic
         Seconds.
     """

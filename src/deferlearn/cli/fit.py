@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from deferlearn.tables import Cases, TabularTeam
 
 NAME = "fit"
-# With so many cases the tuning takes minutes.
+# With this many cases the tuning can take minutes.
 MANY_CASES = 500
 # Up to so many cases the certificate takes a few seconds. With 12 features, one core needs 3 seconds for
 # 1000 cases and 17 seconds for 2000.
@@ -146,7 +146,7 @@ def fit(
         file.require([identifier] if identifier else [], "which names the cases (--id)")
         file.require([group] if group else [], "given by --group")
         file.require(drop or [], "given by --drop")
-        # Imported here because it takes seconds, for which a mistake in the options does not wait.
+        # Imported here because it takes seconds: mistakes in the options are reported first.
         from deferlearn.tables import read_label_studio, select_cases
         from deferlearn.tables.cells import with_points
 
@@ -197,7 +197,7 @@ def _fit(
     check_settings(cases, options["budget"], options["alpha"])
     TableEncoder(**columns).fit(cases.features)
     slow = options["alpha"] is None and len(cases) >= MANY_CASES
-    hint = " (with hundreds of cases this takes minutes; --alpha skips the tuning)" if slow else ""
+    hint = " (the tuning can take minutes; --alpha skips it)" if slow else ""
     with noted() as notes:
         with work_status(f"Fitting machine and policy on {counted(len(cases), 'case')}{hint}"):
             try:

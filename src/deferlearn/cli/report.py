@@ -121,7 +121,7 @@ def report(
         file.require([subgroup] if subgroup else [], "given by --subgroup")
         file.require(list(card["columns"]), "which the model needs")
         file.require([identifier] if identifier else [], "which names the cases (--id)")
-        # Imported here because it takes seconds, for which a mistake in the options does not wait.
+        # Imported here because it takes seconds: mistakes in the options are reported first.
         from deferlearn._utils.atomic import write_atomically
         from deferlearn.report import case_report, select_report_cases
         from deferlearn.tables.team import load_team

@@ -25,20 +25,20 @@ from deferlearn.objective.validation import check_indices, check_new, check_prob
 
 # Gap of a state relative to F(V), unless a decision needs a smaller one.
 GAP = 1e-7
-# Gap of a state that a decision may need: this share of what the tolerance allows.
+# A decision may need a gap of this share of what the tolerance allows.
 GAP_SHARE = 0.05
-# When a decision needs a smaller gap, by this factor.
+# The factor by which the gap becomes smaller when a decision needs that.
 TIGHTER = 0.1
-# Passes for upper bounds: few for all candidates that could be best, more for those that still could.
+# Passes for upper bounds: few for all candidates that could be best, more for those that still could be.
 PASSES, MORE_PASSES = 2, 8
-# The best candidate is nearly always among so many with the largest crude bounds.
+# The best candidate is nearly always among this many with the largest crude bounds.
 FIRST = 6
 # Points without a candidate that are kept, so that committing one of them costs nothing.
 POINTS_KEPT = 4
 
 
 class ApproximateSVMObjective(Objective):
-    r"""How much a linear SVM loses on the samples it keeps, and bounds of how that changes.
+    r"""How much a linear SVM loses on the samples it keeps, with certified bounds of the gains.
 
     The set function is that of `SVMObjective`, for kept samples A with weights u that sum to m:
 
@@ -46,18 +46,18 @@ class ApproximateSVMObjective(Objective):
 
         F(A) = \min_{w, b} \; \alpha m \|w\|^2 + \sum_{i \in A} u_i [1 - y_i (w^T x_i + b)]_+ .
 
-    `SVMObjective` follows the exact solution, which takes a matrix of free x free numbers: too slow for
-    text, where thousands of samples are on the margin. Here a state is a feasible point of the dual, and F
-    lies between its dual value and the primal value of its w and b. Nothing is exact, and every number
-    has a certificate:
+    `SVMObjective` follows the exact solution, which needs a matrix of free x free numbers. This is too slow
+    for text, where thousands of samples are on the margin. Here a state is a feasible point of the dual,
+    and F lies between its dual value and the primal value of its w and b. Numbers are not exact, but each
+    of them has a certificate:
 
     - ``F`` is at most `value` and at least ``value - gap``. The gap is 1e-7 of F(V), or smaller where a
       decision needs that.
     - `gain_bounds` and `gain_interval` always contain the gain. `gain` is a lower bound.
     - `coef`, `intercept` and `dual` are those of a point whose optimality conditions hold to 1e-9.
 
-    A selection needs ``tol > 0`` to be quick: a pick is accepted once its score is certified to be at
-    least ``1 - tol`` times the best possible. Memory grows with the entries of X.
+    A selection is fast only with ``tol > 0``: a pick is then accepted as soon as its score is certified to
+    be at least ``1 - tol`` times the best possible. Memory grows with the entries of X.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ class ApproximateSVMObjective(Objective):
         return self._point.measures.gap
 
     def gain(self, k: int) -> float:
-        """A certified lower bound of the gain of sample k, short of it by two gaps at most."""
+        """A certified lower bound of the gain of sample k, at most two gaps below it."""
         return self.gain_interval(k)[0]
 
     def gain_interval(self, k: int) -> tuple[float, float]:
@@ -165,10 +165,10 @@ class ApproximateSVMObjective(Objective):
     def score_bounds(
         self, ks: Iterable[int], scale: float, cost: ArrayLike, tol: float = 0.0
     ) -> tuple[Array, Array]:
-        """Bounds of gains, tight only as far as it tells the largest ``scale * gain - cost``.
+        """Bounds of gains that are only as tight as needed to find the largest ``scale * gain - cost``.
 
-        See `SVMObjective.score_bounds`. No bounds meet: the best sample's are as close as `gain_interval`
-        makes them.
+        See `SVMObjective.score_bounds`. Here bounds never meet: those of the best sample are as close as
+        `gain_interval` makes them.
         """
         index = check_indices(ks, self.kept)
         score = check_score(scale, cost, tol, len(index))
@@ -187,7 +187,7 @@ class ApproximateSVMObjective(Objective):
         self._points.clear()
 
     def _decide(self, ks: Index, score: Score) -> tuple[Array, Array, bool]:
-        """Bounds of the gains of ks, and whether they tell the best score up to the tolerance."""
+        """Bounds of the gains of ks, and whether they decide which score is best, up to the tolerance."""
         point = self._point
         dual = dual_without(point, ks)
         lower, upper = lower_bounds(point, ks), upper_bounds(point, ks, dual)
@@ -230,7 +230,7 @@ class ApproximateSVMObjective(Objective):
         """Defer sample k: the state moves on to the kept samples without it."""
         k = int(check_indices([k], self.kept)[0])
         known, pending = self._points.get(k), [*self._pending, k]
-        self._moved()  # first what belonged to the old state goes: an interrupt leaves nothing stale
+        self._moved()  # first, so that an interrupt leaves nothing of the old state
         self._removed.append(k)
         if known is not None:
             self._state = known
@@ -278,7 +278,7 @@ class ApproximateSVMObjective(Objective):
 
     @property
     def _polished(self) -> FeasiblePoint:
-        """The point of the machine; the state stays as it is, and with it what was said of it."""
+        """The point of the machine; the state stays as it is, and so do its value and gap."""
         if self._machine is None:
             self._machine = self._point.copy()
             self._machine.polish()

@@ -75,7 +75,7 @@ def no_ballast(X: Any) -> Ballast:
 def ballast_of(
     X: Any, y: Array, a: Array, upper: Array, gradient: Array, direction: float
 ) -> Ballast | None:
-    """The samples with most room in both directions, each with a share in proportion to its room.
+    """The samples with the most room in both directions, each with a share in proportion to its room.
 
     If they are too few, those next to the margin that have room in this direction, +1 or -1: the ballast
     then moves that way only. None if there is none at all.
@@ -114,7 +114,7 @@ def balanced(a: Array, y: Array, ballast: Ballast, moved: float) -> Array:
 def ascend(  # type: ignore[no-untyped-def]
     rows: Rows, ballast: Ballast, order, upper, mu, a, v, start: Progress, skip, enough
 ):
-    """One step on each variable in this order; changes a and v, but for what the ballast moves.
+    """One step on each variable in this order; changes a and v, except for the ballast's part.
 
     ``skip`` is a sample that stays where it is. The pass ends early once the rise is ``enough``.
     """
@@ -163,8 +163,8 @@ def ascend_without(  # type: ignore[no-untyped-def]
 ):
     """By how much the dual value rises in a few passes after each of ks has left, one at a time.
 
-    ``start`` is by how much the ballast moves when the sample leaves; ``mu`` is of the others. Passes
-    end once the rise is ``enough``. a and v stay as they are.
+    ``start`` is by how much the ballast moves when the sample leaves; ``mu`` is that of the others.
+    Passes end once the rise is ``enough``. a and v stay as they are.
     """
     entries, columns, starts, y, square = rows
     rises = np.zeros(len(ks))
@@ -182,7 +182,7 @@ def ascend_without(  # type: ignore[no-untyped-def]
             if progress.rise >= enough[i]:
                 break
         rise = progress.rise
-        if ballast.share[k] > 0.0:  # the ballast took it along: back to zero
+        if ballast.share[k] > 0.0:  # the ballast has moved it: it goes back to zero
             step = y[k] * (start[i] - progress.moved) * ballast.share[k] / (1.0 - ballast.share[k])
             along = progress.moved * ballast.along[k]
             for t in range(starts[k], starts[k + 1]):

@@ -1,7 +1,7 @@
-"""Conjugate gradients on the samples inside of their boxes, where single steps make slow progress.
+"""Conjugate gradients on the samples inside their boxes, where single steps make slow progress.
 
 With the samples at bounds kept there, the dual is a quadratic function of the others. A step to its largest
-value, or as far as the boxes allow, never lowers the dual value. Products with rows are all it takes.
+value, or as far as the boxes allow, never lowers the dual value. It needs only products with rows.
 """
 
 from typing import Any
@@ -10,9 +10,9 @@ import numpy as np
 
 from deferlearn._utils.types import Array, Index
 
-# A dual variable is inside of its box from this share of the box on.
+# A dual variable is inside its box if it is further than this share of the box from both ends.
 INSIDE = 1e-12
-# Iterations at most, in one step; and steps, each of which puts one sample to a bound.
+# The most iterations in one step; and the most steps, each of which moves one sample to a bound.
 MOST_ITERATIONS, MOST_STEPS = 500, 50
 # Relative size at which a residual or a curvature is rounding.
 CONVERGED, FLAT = 1e-13, 1e-14

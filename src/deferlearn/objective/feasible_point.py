@@ -22,9 +22,9 @@ from deferlearn.objective.face import ascend_on_face
 from deferlearn.objective.pairs import pair_steps
 from deferlearn.objective.scaling import mu_from_alpha
 
-# Passes between two looks at the gap, which cost about three passes over all rows.
+# Passes between two looks at the gap, each of which costs about three passes over all rows.
 PASSES = 8
-# Steps on pairs in their place, where there is no ballast.
+# Steps on pairs instead of passes, where there is no ballast.
 PAIRS = 20
 # A gap that is not below this share of the last one falls too slowly.
 SLOW = 0.5
@@ -93,7 +93,7 @@ class FeasiblePoint:
         self.problem = problem
         self.upper = weight.copy()
         sums = {sign: float(weight[y == sign].sum()) for sign in (-1.0, 1.0)}
-        # In the middle of the boxes, as far as both sides have the same weight.
+        # In the middle of the boxes, or below it on the side with more weight.
         smaller = min(sums.values())
         self.a = 0.5 * weight
         if problem.offset:
@@ -189,7 +189,7 @@ class FeasiblePoint:
         return self._ballasts[direction]
 
     def near(self, width: float = NEAR) -> Index:
-        """Kept samples that may move: inside of their boxes, next to the margin, or on the wrong side."""
+        """Kept samples that may move: inside their boxes, next to the margin, or on the wrong side."""
         a, upper, gradient = self.a, self.upper, self.measures.gradient
         stay = ((a <= 0.0) & (gradient < -width)) | ((a >= upper) & (gradient > width))
         return np.flatnonzero(self.kept & ~stay)
@@ -210,7 +210,7 @@ class FeasiblePoint:
             if patience == 0:
                 return
             slow, before = measures.gap > SLOW * before, measures.gap
-            # Far from the solution, next to nothing is known of who will be near the margin.
+            # Far from the solution, little is known about which samples will be near the margin.
             far = measures.gap > 0.01 * measures.primal
             self._improve(np.flatnonzero(self.kept) if far else self.near(), slow)
 
@@ -267,7 +267,7 @@ class FeasiblePoint:
             if ballast is not None and rest >= LEAST_REST and _within(left / rest, ballast):
                 a = balanced(a, y, ballast, left / rest)
                 a[ks] = 0.0
-            else:  # the side that has more now gives way in proportion
+            else:  # the side that has more now is reduced in proportion
                 a[ks] = 0.0
                 side = y == (-1.0 if left > 0.0 else 1.0)
                 a[side] *= max(0.0, 1.0 - abs(left) / float(a[side].sum()))
@@ -276,7 +276,7 @@ class FeasiblePoint:
         self._move_to(np.zeros_like(a) if self.trivial else a)
 
     def leaving(self, ballast: Ballast, ks: Index) -> Array:
-        """How far the ballast moves when one of ks leaves, a number for each; NaN if it cannot."""
+        """How far the ballast moves when one of ks leaves, one number for each; NaN if it cannot."""
         share = ballast.share[ks]
         start = self.problem.y[ks] * self.a[ks] / (1.0 - np.minimum(share, 1.0 - LEAST_REST))
         return np.where((share <= 1.0 - LEAST_REST) & _within(start, ballast), start, np.nan)

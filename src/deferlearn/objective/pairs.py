@@ -1,4 +1,4 @@
-"""Steps on two dual variables, for points without ballast: next to no sample is inside of its box.
+"""Steps on two dual variables, for points without ballast: hardly any sample is inside its box.
 
 The pair is that of libsvm (Fan, Chen, Lin 2005): the worst violation, with the partner that promises
 most. A step costs two passes over all rows, so this is for the few steps that lead to samples inside.
@@ -20,7 +20,7 @@ def _product(rows: Rows, i, dense):  # type: ignore[no-untyped-def]
 
 @compiled
 def pair_steps(rows: Rows, kept, upper, mu, a, v, n_steps, accuracy):  # type: ignore[no-untyped-def]
-    """Up to so many steps on pairs; changes a and v. Returns the last violation that was looked at.
+    """Up to ``n_steps`` steps on pairs; changes a and v. Returns the last violation that was looked at.
 
     It stops once no pair violates its conditions by more than the accuracy.
     """

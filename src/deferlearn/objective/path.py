@@ -324,7 +324,7 @@ def follow(working, Q_lo, point, beta, free, p, drift, most_steps):
     idle = 0
     for step in range(most_steps):
         if offset and p == 0 and dq != 0.0:
-            # Nobody can respond: let beta run until the first sample that could comes free.
+            # No sample can respond: let beta run until the first sample that could comes free.
             way = -1.0 if dq > 0.0 else 1.0
             chosen, distance = e, np.inf
             for i in range(e):
@@ -435,7 +435,7 @@ def _example():
     return (working, point, 0.0, free, 0, drift, 0), Followed(0, 0.0, 0, 0, 0.0)
 
 
-# `follow` without second halves, which is what nearly every path is.
+# `follow` in plain doubles, which are enough for nearly every path.
 FOLLOW = Kernel(_follow_in_doubles, _example)
 
 

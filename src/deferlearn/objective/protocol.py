@@ -19,7 +19,7 @@ class Pick(NamedTuple):
     gain : its exact marginal gain
     low, high : it is the best candidate for every omega in this interval
     n_candidates, n_exact : candidates, and how many of their gains were solved exactly
-    value : F without it
+    value : F after its removal
     """
 
     k: int
@@ -37,8 +37,8 @@ class Rounds(NamedTuple):
     Attributes
     ----------
     omegas : the weight of the gain in each round
-    lowest, highest : the outermost omegas for which it helps to know the pick of each round
-    cost : what each sample costs
+    lowest, highest : the smallest and largest omega for which the pick of each round may be used
+    cost : the cost of each sample, such as the human's loss
     allowed : mask of the samples that may be removed
     drawn : one row of candidates per round; None: all that are allowed
     tie : scores this close, relative to the score or to ``unit``, are equal
@@ -112,9 +112,9 @@ class Objective(ABC):
         """
 
     def gain_interval(self, k: int) -> tuple[float, float]:
-        """The bounds of the gain of the kept sample k that cannot be made closer: its exact gain, twice.
+        """The closest bounds of the gain of the kept sample k: by default its exact gain, twice.
 
-        An objective that knows its gains only to within a `gap` says here how well.
+        An objective that knows gains only to within a `gap` says here how well it knows this one.
         """
         gain = self.gain(k)
         return gain, gain
@@ -142,7 +142,7 @@ class Objective(ABC):
         return self.gain_bounds(ks)
 
     def rounds_ahead(self, rounds: Rounds) -> list[Pick]:
-        """Remove the best candidate of each round, for as many rounds as this is quick.
+        """Remove the best candidate of each round, for as many rounds as can be made quickly.
 
         That is the candidate with the largest ``omega * gain - cost``, provably, if that is positive; of
         scores that tie, the one with the smallest index. The state moves on by the picks that are

@@ -1,17 +1,17 @@
 r"""Round after round of a greedy selection in one compiled call.
 
 In a round the candidate with the largest score ``omega * gain - cost`` is found, provably, and removed.
-What lies between the parts of a round would cost more than they do on a few thousand samples, so that the
-state moves on in here, as long as nothing unusual happens.
+On a few thousand samples, what lies between the parts of a round would take longer than the parts. So the
+state moves on inside this call, as long as nothing unusual happens.
 
 Only the samples of an *arena* move. Where it does not hold every sample, the others stay at their bounds:
 a round counts only if their conditions hold at its end and none of them can have a better score, by
 how far the machine can have moved since the arena was made (Cauchy and Schwarz).
 
-Upper bounds: an offset demands ``y.a = 0``, so a sample cannot simply leave. The free samples can make up
-for one unit of it, in one way for positive and in another for negative samples (`Relief`), and with that
-the dual point of the state without sample k is known in closed form. It does not respond to where k lies:
-the smaller alpha is, the more candidates it leaves, for `tightening` and in the end for paths.
+Upper bounds: an offset requires ``y.a = 0``, so a sample cannot simply leave. The free samples make up for
+it, in one way for positive and in another way for negative samples (`Relief`). This gives a dual point
+without sample k in closed form. The point does not depend on where k lies, so the bound is not tight: the
+smaller alpha is, the more candidates are left for `tightening`, and in the end for paths.
 """
 
 from typing import Any, NamedTuple
@@ -38,19 +38,19 @@ from deferlearn.objective.tightening import FEW
 
 # Why the rounds ended.
 ALL_DONE = 0
-STALE = 1  # bounds must be tighter, and the samples that respond are not near the margin any more
+STALE = 1  # bounds must be tighter, and the samples that respond are no longer near the margin
 OUTSIDE = 2  # a sample outside of the arena matters
-UNUSUAL = 3  # for the caller to do this round in another way
+UNUSUAL = 3  # the caller has to make this round in another way
 
 # Scores this close to the best, relative, may be ties for the caller: they are solved too.
 CLOSE = 1e-8
-# Exact solutions in one round; beyond, the caller has other means.
+# At most this many exact solutions in one round: for more, the caller has better means.
 MOST_SOLVED = 1000
-# Bound samples that paths look at: a multiple of the free ones, and at least so many.
+# Bound samples that paths look at: a multiple of the free ones, and at least this many.
 INNER, LEAST_INNER = 1, 96
-# Beyond this share of free samples outside of it, a new near set is due.
+# If more than this share of the free samples is outside of the near set, a new one is chosen.
 STALE_SHARE = 0.25
-# Imbalance of a relief, relative: more than rounding is left of it.
+# The relative imbalance of a relief above which it is more than rounding.
 BALANCED = 1e-14
 # Rounding of a product of two lengths, relative, with room to spare.
 PRODUCT_ROUNDING = 1e-12
@@ -69,10 +69,10 @@ class Arena(NamedTuple):
 
 
 class Inner(NamedTuple):
-    """The samples of the arena that the paths of a round look at, and where each of the arena stands."""
+    """The samples of the arena that the paths of a round look at, and their places among these."""
 
     ids: Index
-    place: Index  # -1: not among them
+    place: Index  # of each sample of the arena; -1 if it is not among them
     working: Working
 
 
@@ -138,7 +138,7 @@ class Moving(NamedTuple):
 
 
 class Then(NamedTuple):
-    """When the G of the bystanders was computed, and how far the machine can be from there."""
+    """The state in which the G of the bystanders was computed, and how far the machine can be from it."""
 
     beta: float
     mu: float
@@ -147,7 +147,7 @@ class Then(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """What is exact enough: a duality gap, relative; scores that tie; the steps of a path at most."""
+    """What counts as exact: the relative duality gap, the scores that tie, the most steps of a path."""
 
     gap: float
     tie: float
@@ -156,7 +156,7 @@ class Terms(NamedTuple):
 
 
 class Stop(NamedTuple):
-    """How many rounds were made, why they ended, where the state is, and what it took."""
+    """How many rounds were made, why they ended, where the state is, and the work that it took."""
 
     rounds: int
     why: int
@@ -187,7 +187,7 @@ def _relief(there, start, unit, arena, inner, by, most_steps, end_point, end_fre
     image, touched, vector = np.zeros(e), np.zeros(e, dtype=np.bool_), np.zeros(d_rows)
     if not there:
         return Relief(False, unit, 0.0, 0.0, 0.0, 0.0, image, touched, vector)
-    # All free samples together, each as the others let it; by a path where one of them meets a bound.
+    # All free samples move together, in closed form; by a path if one of them would pass a bound.
     good, owed = start.p > 0, unit
     for i in range(len(inner.ids)):
         end_point.a[i] = start.point.a[i]
@@ -225,7 +225,7 @@ def _relief(there, start, unit, arena, inner, by, most_steps, end_point, end_fre
 
 @internal
 def _upper_bound(numbers, relief, a, root, diagonal, image, relieved, mu):
-    """Of the gain of a sample that leaves while ``relief`` makes up for it; no more than F."""
+    """An upper bound of the gain of a sample that leaves while ``relief`` makes up for it; at most F."""
     share = a / abs(relief.unit) if a > 0.0 and relief.unit != 0.0 else 0.0
     total = numbers.total + share * relief.added - a
     square = numbers.quadratic + share * (2.0 * relief.cross + share * relief.square)
@@ -248,7 +248,7 @@ def _numbers(moving):
 
 @internal
 def _floor(gain, own_cost, value, cost, omega):
-    """The gain from which on a sample may have the largest score, or one that ties with it."""
+    """The smallest gain with which a sample may have the largest score, or one that ties with it."""
     best = omega * gain - own_cost
     goal = best - CLOSE * max(min(1.0, value), abs(best))
     return (goal + cost) / omega
@@ -256,7 +256,7 @@ def _floor(gain, own_cost, value, cost, omega):
 
 @internal
 def _narrow(low, high, gain, cost, bound, other_cost, value):
-    """The omegas from low to high for which a gain is worth more than another of at most ``bound``."""
+    """The omegas from low to high for which this gain scores more than another of at most ``bound``."""
     ahead = gain - bound
     needed = cost - other_cost + CLOSE * max(min(1.0, value), gain + cost)
     if ahead > 0.0:
@@ -338,7 +338,7 @@ def _choose_inner(arena, point, members, p, size):
 def advance(
     arena, bystanders, plan, point, free, moving, near, terms, record, by, remove, tighten
 ):  # fmt: skip
-    """Make the rounds of a plan, changing the state in place, as far as it goes.
+    """Make the rounds of a plan, as many as possible, and change the state in place.
 
     ``by``, ``remove`` and ``tighten`` are the addresses of `path.FOLLOW`, `removal.REMOVE` and
     `tightening.TIGHTEN`.
@@ -446,7 +446,7 @@ def advance(
             if decided:
                 break
             if best_score <= 0.0:
-                why = UNUSUAL  # no pick; in later rounds, with a larger omega, there may be
+                why = UNUSUAL  # no pick; there may be one in later rounds, with a larger omega
                 break
             if n_solved == 1:
                 why = _bound_others(
@@ -586,7 +586,7 @@ def _bound_others(
     asked, omega, lowest, highest, best_at, arena, point, free, kept, moving, numbers, plus, minus, near,
     tighten, mu_new, solved, lower, higher, floor,
 ):  # fmt: skip
-    """Upper bounds of the gains of all other candidates, tighter where the closed form leaves many."""
+    """Upper bounds of the gains of all other candidates, tighter if the closed form leaves many."""
     samples, cost, allowed = arena.samples, arena.cost, arena.allowed
     y, root, diagonal = samples.y, samples.root, samples.diagonal
     value, slack, gain = numbers.value, numbers.slack, lower[best_at]
@@ -607,7 +607,7 @@ def _bound_others(
         # Which scores can matter, for this omega or the outermost ones?
         own = _floor(gain, cost[best_at], value, cost[k], omega) - slack
         if a == 0.0 and higher[k] >= own:
-            return UNUSUAL  # many share one path
+            return UNUSUAL  # such candidates share one path, which the caller follows
         floor[k] = min(own, _floor(gain, cost[best_at], value, cost[k], lowest) - slack)
         floor[k] = min(floor[k], _floor(gain, cost[best_at], value, cost[k], highest) - slack)
         if higher[k] >= floor[k] and a > 0.0:
@@ -637,9 +637,9 @@ def _stand_by(
     bystanders, step, out_G, moving, numbers, plus, minus, end, mu, then, offset, alpha, omega, gain,
     cost, low, high,
 ):  # fmt: skip
-    """Whether the samples outside stay where they are and none has a better score; narrower omegas.
+    """Narrow the omegas, and say whether the samples outside stay, and none of them has a better score.
 
-    ``out_G`` becomes their G at the end of the round, up to what the machine can have moved it.
+    ``out_G`` becomes their G at the end of the round, up to how far the machine can have moved it.
     """
     y, root, a, rows = bystanders.y, bystanders.root, bystanders.a, bystanders.rows
     for i in range(len(y)):

@@ -30,18 +30,18 @@ from deferlearn.objective.tightening import TIGHTEN
 
 # Up to this size every sample is in the arena: its Gram matrix takes 128 MB.
 WHOLE_ARENA = 4096
-# Beyond, the free samples, and bound ones near the margin: a multiple of those, at least and at most;
+# With more samples: the free ones; bound ones near the margin, a multiple of those, at least and at most;
 NEAR_MARGIN, LEAST_NEAR_MARGIN, MOST_NEAR_MARGIN = 3, 256, 1536
-# and the candidates with the best scores, so many.
+# and this many candidates with the best scores.
 BEST_CANDIDATES = 1024
-# Bound samples that respond, at least: more of them last for more rounds.
+# At least this many bound samples respond: the more, the more rounds they serve.
 LEAST_RESPONDING = 48
 
 
 class Stage:
     """An arena: the Gram matrix of its samples, and how those near the margin respond.
 
-    It does not depend on the state, and serves others, as long as few samples outside of it matter.
+    It does not depend on the state, and serves other states as long as no sample outside of it matters.
     """
 
     def __init__(self, state: State, ws: WorkingSet) -> None:
@@ -61,7 +61,7 @@ class Stage:
         return np.asarray(gram.rows[index])
 
     def renew_near(self, state: State) -> None:
-        """Let the samples near the margin of this state respond; what others have learned stays."""
+        """Let the samples near the margin of this state respond; responses that are known are kept."""
         ws = self.ws
         near = ws.position[near_margin(state, ws.index, least=LEAST_RESPONDING)]
         old, n = self.near, len(ws.index)
@@ -79,7 +79,7 @@ class Stage:
         terms: Terms,
         counters: Counters,
     ) -> tuple[list[Pick], int]:
-        """Make rounds; the state moves on, and is verified. The picks, and why there are no more."""
+        """Make rounds; the state moves on and is verified. Returns the picks, and why there are no more."""
         ws = self.ws
         start = start_of(state, ws)
         point = start.point.at(np.arange(len(ws.index)))
@@ -142,7 +142,7 @@ class Stage:
 
 
 def _no_near(n: int) -> Near:
-    """Before any sample had to respond."""
+    """The near set before any sample had to respond: it is empty."""
     none = np.empty((0, 0))
     rows = np.empty((n, 0))
     responses = Responses(rows, rows, rows, rows, np.full(n, -1), none, True)
@@ -153,7 +153,7 @@ def _no_near(n: int) -> Near:
 
 
 def choose_arena(state: State, omega: float, cost: Array, allowed: Bools) -> WorkingSet:
-    """The samples that the next rounds may be about: near the margin, or with the best scores."""
+    """The samples that matter in the next rounds: those near the margin or with the best scores."""
     if len(state.kept) <= WHOLE_ARENA:
         return whole_set(state.problem)
     ks = np.flatnonzero(allowed)
@@ -168,7 +168,7 @@ def rounds_ahead(
     state: State, stage: Stage | None, cost: Array, allowed: Bools, plan: Plan, terms: Terms,
     counters: Counters,
 ) -> tuple[list[Pick], Stage | None]:  # fmt: skip
-    """Rounds by one stage after another, until the plan is done or something unusual comes."""
+    """Rounds by one stage after another, until the plan is done or something unusual happens."""
     picks: list[Pick] = []
     tried = set[int]()  # what was renewed since the last pick
     while len(plan.omega):
@@ -178,7 +178,7 @@ def rounds_ahead(
         picks += made
         allowed[[pick.k for pick in made]] = False
         plan = plan.after(len(made))
-        if made:  # a gradient that is computed afresh may be all that it takes
+        if made:  # a newly computed gradient may be enough to go on
             tried = set()
         elif why == UNUSUAL or why in tried:
             break

@@ -259,7 +259,7 @@ class SVMObjective(Objective):
         )
 
     def rounds_ahead(self, rounds: Rounds) -> list[Pick]:
-        """Remove the best candidate of each round, for as many rounds as this is quick."""
+        """Remove the best candidate of each round, for as many rounds as can be made quickly."""
         state, drawn = self._state, rounds.drawn
         partial = drawn is not None and self.n_samples > WHOLE_ARENA
         if state.precise or state.trivial or state.problem.hard or partial:
@@ -318,10 +318,10 @@ class SVMObjective(Objective):
         return other
 
     def with_alpha(self, alpha: float) -> "SVMObjective":
-        """The same samples, kept and removed, with another regularisation; the data are shared.
+        """An objective with another regularisation; it keeps the same samples, and shares the data.
 
         The exact solution is followed from this alpha to the other, along a piecewise linear path: the
-        closer they are, the quicker it is.
+        closer the two are, the faster this is.
 
         Parameters
         ----------

@@ -24,7 +24,7 @@ from deferlearn.selection.states import EMPTY, TIE, State, States, shared_states
 
 Callback = Callable[[Iteration], None]
 
-# Rounds that an objective makes by itself before an interrupt, or a callback, has its turn.
+# The most rounds that an objective makes by itself before interrupts and callbacks have their turn.
 AT_ONCE = 64
 # By how much, relative to max(1, F(V)), the gain of a pick may differ from what a checkpoint recorded.
 AGREEMENT = 1e-6
@@ -70,8 +70,8 @@ def run(
                 asked["random_state"] = stream
             record = file.begin(description(shared, loss, **asked))
         selection = _Run(shared, loss, n, ratio, tol, floor, algorithm=algorithm, **details)
-        # A run that goes on from a file must round as it did then: it takes one round at a time. With one
-        # candidate per round most rounds have no pick, and there is nothing to be gained.
+        # A run that is continued from a file must round as before, so it makes one round at a time. With
+        # one candidate per round most rounds have no pick, and looking ahead would save nothing.
         selection.looks_ahead = file is None and tol == 0.0 and algorithm != "unconstrained"
         tell = callback or (lambda _: None)
         drawn = Draws(rounds(shared.candidates, n))
@@ -102,7 +102,7 @@ class Draws:
         return self._drawn[index]
 
     def ahead(self, index: int, count: int) -> list[Index | None]:
-        """The candidates of the next rounds from ``index`` on, at most so many."""
+        """The candidates of the next rounds from ``index`` on, at most ``count`` of them."""
         self._drawn += islice(self._coming, max(0, index + count - len(self._drawn)))
         return self._drawn[index : index + count]
 
@@ -136,7 +136,7 @@ class _Run:
         self._iterations: list[Iteration] = []
         self._free = np.zeros(len(loss), dtype=bool)
         self._free[states.candidates] = True
-        # Where the rounds end that the objective has made by itself, and the number of the last.
+        # The end of the rounds that the objective has made by itself, and up to which round it was asked.
         self._end: tuple[int, State] = (EMPTY, states.root)
         self._last_ahead = -1
         self.looks_ahead = False
@@ -175,9 +175,9 @@ class _Run:
         return iteration
 
     def _known_pick(self, index: int, draws: Draws, weight: float) -> Pick | None:
-        """The best candidate, if it is known, or if the objective finds it and those of later rounds."""
+        """The best candidate if it is known, or if the objective finds it, with those of later rounds."""
         drawn = draws[index]
-        key = (self._name, self._losses, None if drawn is None else hash(drawn.tobytes()))
+        key = self._key(self._name, drawn)
         pick = self.states.pick_at(key, weight)
         if pick is not None or not self._state_here().untouched:
             return pick
@@ -196,16 +196,22 @@ class _Run:
             None if drawn is None else np.array(rows), TIE, self.states.unit,
         )  # fmt: skip
 
-        def key_of(name: int, number: int) -> tuple[Any, ...]:
-            row = rows[number]
-            return (name, self._losses, None if row is None else hash(row.tobytes()))
-
-        made = self.states.look_ahead(self._state_here(), key_of, self._name, rounds)
+        made = self.states.look_ahead(
+            self._state_here(),
+            self._name,
+            rounds,
+            lambda name, number: self._key(name, rows[number]),
+        )
         if made is None:
             return None
-        state, name = made
-        self._end, self._last_ahead = (name, state), index + len(rows)
+        state, name, count = made
+        self._end, self._last_ahead = (name, state), index + count
         return self.states.pick_at(key, weight)
+
+    def _key(self, name: int, drawn: Index | None) -> tuple[Any, ...]:
+        """All that a pick depends on, besides omega."""
+        draw = None if drawn is None else hash(drawn.tobytes())
+        return (name, self._losses, self.floor.least, draw)
 
     def _follow(self, pick: Pick, index: int, weight: float) -> Iteration:
         """Take a pick that is known, without the state of its set."""
@@ -264,7 +270,7 @@ class _Run:
 
     def take_over(self, record: Record, draws: Draws, tell: Callback) -> SelectionResult:
         """The result of a run that was finished earlier."""
-        # Draws are made all the same: a generator that the caller owns moves on as it did then.
+        # Candidates are drawn nevertheless: the caller's random generator moves on as it did then.
         for index, row in zip(draws.rounds(), record.rounds, strict=True):
             self._iterations.append(iteration_of(row, omega(self.ratio, self.n, index)))
             tell(self._iterations[-1])

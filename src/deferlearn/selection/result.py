@@ -70,7 +70,7 @@ class SelectionResult:
         `initial_value` differ from the true numbers by at most the gap, and each of `gains` is a lower
         bound that is short of the true gain by at most the gap.
     min_kept_per_class : int
-        So many samples of each class had to stay with the machine.
+        The number of samples of each class that had to stay with the machine.
     interrupted : bool
         Whether the user stopped the run; only the result of a `SelectionInterrupted` is.
     n_states : int

@@ -81,7 +81,7 @@ class State:
         return not self.known.bounded.any()
 
     def rest(self) -> None:
-        """Stay without what the objective has worked out, which goes along with the next state."""
+        """Keep a plain copy of the objective: what it has worked out goes to the next state."""
         self.objective = self.objective.copy()
 
     def solve(self, k: int) -> float:
@@ -118,7 +118,7 @@ class State:
         return Choice(found.winner, score, gain, n_exact, slack)
 
     def _bound(self, candidates: Index, omega: float, loss: Array, tol: float) -> None:
-        """Bounds for those without, tight where it matters for the best score."""
+        """Bound the candidates that have no bounds yet, tightly where it matters for the best score."""
         known = self.known
         ks = candidates[~known.bounded[candidates]]
         lower, upper = self.objective.score_bounds(ks, omega, loss[ks], tol)
@@ -214,7 +214,7 @@ class States:
     def after(self, state: State, picked: int, k: int) -> tuple[State, int]:
         """The state in which k is deferred on top of ``picked``, the name of the set of ``state``.
 
-        Returns it with the name of its set. A state that is not kept moves on, and is of no use any more.
+        Returns it with the name of its set. A state that is not kept moves on: do not use it again.
         """
         chosen = picked ^ self._names[k]
         self._visited.add(chosen)
@@ -235,12 +235,13 @@ class States:
         return None
 
     def look_ahead(
-        self, state: State, keys: Callable[[int, int], tuple[Any, ...]], picked: int, rounds: Rounds
-    ) -> tuple[State, int] | None:
+        self, state: State, picked: int, rounds: Rounds, key: Callable[[int, int], tuple[Any, ...]]
+    ) -> tuple[State, int, int] | None:
         """Let the objective make rounds by itself, and remember its picks.
 
-        ``keys`` gives the key of a pick by the name of its set and the number of the round. Returns the
-        state at the end with the name of its set, or None if no round was made.
+        ``picked`` is the name of the set of ``state``; ``key`` gives the key of a pick by the name of its
+        set and the number of the round. Returns the state at the end, the name of its set and the number of
+        rounds, or None if no round was made.
         """
         objective = state.objective
         if state is self._states.get(picked):
@@ -249,12 +250,12 @@ class States:
         if not picks:
             return None
         for number, pick in enumerate(picks):
-            self._picks.setdefault(keys(picked, number), []).append(pick)
+            self._picks.setdefault(key(picked, number), []).append(pick)
             picked ^= self._names[pick.k]
             self._visited.add(picked)
             if picked not in self._states:
                 self._passed.setdefault(picked, pick.k)
-        return self._keep_state(State(objective, self.unit), picked), picked
+        return self._keep_state(State(objective, self.unit), picked), picked, len(picks)
 
     def name_with(self, picked: int, k: int) -> int:
         """The name of a set with one more sample."""
@@ -292,7 +293,7 @@ class States:
         return self._keep_state(State(objective, self.unit), picked ^ self._names[k])
 
     def _keep_state(self, state: State, chosen: int) -> State:
-        """Keep the state of a set, if there is room, for runs that come by."""
+        """Keep the state of a set, if there is room, for later runs."""
         self._room -= state.nbytes
         self._full = self._full or self._room < 0
         if not self._full:
@@ -323,7 +324,7 @@ class States:
 
 
 def _names_of_samples(n: int) -> list[int]:
-    """Random numbers of 128 bits: a set's name is what they are together, bit by bit (exclusive or).
+    """Random numbers of 128 bits: the name of a set is the exclusive or of the numbers of its samples.
 
     A name costs the same however large the set is, and two sets of 10^9 share one with a chance of
     10^-20.

@@ -1,4 +1,4 @@
-"""A stored model that decides about new cases, and loads no more than that takes."""
+"""A stored model that decides about new cases, and loads no more than it needs for that."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from deferlearn.teams.storage import read_member
 
 # Format of the card; raised when its keys change their meaning.
 FORMAT = 1
-# The part of a model file that has everything to decide, as arrays.
+# The part of a model file that has everything needed to decide, as arrays.
 MEMBER = "decider.npz"
 
 
@@ -60,7 +60,7 @@ class TableDecider:
     chosen : Decider or estimator
         The same, or the best team if the estimator is a search.
     version : str
-        A name of the model file that no other model has; empty if the model is in no file.
+        A name of the model file that no other model has; empty if the model is not in a file.
 
     Examples
     --------
@@ -91,8 +91,8 @@ class TableDecider:
     def decide(self, cases: Any) -> Decided:
         """Decide about cases, one by one.
 
-        A case gets the same decision alone as among others. The only exception are equal rows whose score
-        is exactly the threshold; see `deferlearn.AssistedSVC.defer`.
+        A case gets the same decision alone as among others. The only exception is a group of equal rows
+        whose score is exactly the threshold; see `deferlearn.AssistedSVC.defer`.
 
         Parameters
         ----------
@@ -119,7 +119,7 @@ class TableDecider:
         return Decided(answers, *judged[:3])
 
     def packed(self) -> bytes | None:
-        """The content of the file's part that has everything to decide; None without such a part."""
+        """The part of the file that has everything needed to decide; None if there is no such part."""
         if not isinstance(self.team, Decider):
             return None
         values = {"card": self.card_, "encoder": vars(self.encoder), "team": self.team.values()}
@@ -134,10 +134,10 @@ class TableDecider:
 
 
 def load_decider(path: str | os.PathLike[str]) -> TableDecider:
-    """Read from a model that `deferlearn fit` wrote what is needed to decide.
+    """Read the part of a model that decides, from a file that `deferlearn fit` wrote.
 
     This takes a fraction of the time of `deferlearn.load`: neither scikit-learn nor the compiled engine is
-    loaded, unless the team can only be had as an estimator.
+    loaded, unless the team is known as an estimator only.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """From the cells of a table to features, by what a `TableEncoder` has learned.
 
-It takes numpy and pyarrow only, so that a stored model decides without loading scikit-learn.
+It needs numpy and pyarrow only, so that a stored model decides without loading scikit-learn.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from deferlearn.tables.frames import as_table, cases_of, missing_columns
 UNKNOWN = -1.0
 # Squares and sums of larger numbers overflow, in units of the table or of the standard deviation.
 LARGEST = 1e100
-# Up to so many rows are read cell by cell in Python: pyarrow takes tens of microseconds per column.
+# Up to this many rows are read cell by cell in Python: pyarrow takes tens of microseconds per column.
 FEW_ROWS = 8
 
 

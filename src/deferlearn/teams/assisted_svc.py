@@ -31,7 +31,7 @@ from deferlearn.teams.threshold import Threshold, ranks_among, threshold_at, thr
 if TYPE_CHECKING:
     from deferlearn.teams.machine import MachineObjective
 
-# Of a fit: a sweep on all samples takes about half as long as selections without each of five folds.
+# The work of a fit: a sweep on all samples takes half as long as selections without each of five folds.
 UNITS = {"selection": (1, 1.0), "folds": (1, 2.0)}
 
 
@@ -107,11 +107,11 @@ class AssistedSVC(SVMTeam):
         Step of the sweep.
     tol : float in [0, 1), default=0.0
         Certified slack of each choice of the best candidate: its score is at least ``1 - tol`` times the
-        best possible, and ``selection_.slack`` says what it came to. 0 is exact. With a linear kernel, a
-        soft margin and more than 2,000 samples and features, as in text, ``tol > 0`` is also what
-        makes a fit quick: gains are then known to within ``selection_.gap`` and not exactly, by
-        `deferlearn.objective.ApproximateSVMObjective`, and there is no certificate. With any other
-        machine, and with ``selection="unconstrained"``, gains are exact.
+        best possible, and ``selection_.slack`` is the largest slack of a pick. 0 is exact. With a linear
+        kernel, a soft margin, and more than 2,000 samples and features, as in text, ``tol > 0`` also makes
+        a fit much faster: `deferlearn.objective.ApproximateSVMObjective` then gives gains to within
+        ``selection_.gap``, and there is no certificate. With any other machine, and with
+        ``selection="unconstrained"``, gains are exact.
     policy : {"margin", "mlp"}, DeferralPolicy or classifier, default="margin"
         The model that decides about new cases. "margin" sees only how sure the machine is, "mlp" and
         any classifier see x; `deferlearn.teams.policy.DeferralPolicy` gives the choice.
@@ -128,7 +128,7 @@ class AssistedSVC(SVMTeam):
         Seed of the folds, of the random samples of the selection, of the policy, and of the coin that
         decides between equal scores.
     verbose : int, default=0
-        Whether to print what is done, and now and then the time left.
+        Whether to print what is done, and from time to time how long the rest may take.
     cache_size : float, default=512
         Megabytes for the matrix of a kernel other than the linear one, or for as many of its columns as
         fit. A smaller cache makes a fit with thousands of samples slower, and changes nothing else.
@@ -429,7 +429,7 @@ class AssistedSVC(SVMTeam):
         seen = own if policy.features == "margin" else margin
         policy.fit(samples.X, seen, self.deferred_, seed)
         # A policy that ranks by the margin alone has learned no more from a fold than the direction.
-        # Folds in doubt about that would speak of the wrong end of the margins, so it is taken as it is.
+        # A fold that is wrong about it would rank from the wrong end, so the policy of all samples is used.
         policies = (
             [policy] * n_folds
             if policy.ranks_by_margin
@@ -528,8 +528,8 @@ class AssistedSVC(SVMTeam):
                 )
             if not isinstance(self._objective, SVMObjective):
                 raise ValueError(
-                    f"The certificate needs exact gains, and with tol={self.tol} and so many features they "
-                    f"are known to within {self.selection_.gap:.2g} only. The slack of the picks is in "
+                    f"The certificate needs exact gains, but with tol={self.tol} and so many features they "
+                    f"are known only to within {self.selection_.gap:.2g}. The slack of the picks is in "
                     "selection_.slack; for a certificate, fit with tol=0, which can take very long."
                 )
             self._certificate = certificate(self._objective, self.selection_, self.human_loss_)

@@ -92,7 +92,7 @@ class AssistedSVCCV(Team):
     random_state : int, RandomState or None, default=None
         Seed of the folds, of the policies, and of the coin that decides between equal scores.
     verbose : int, default=0
-        Whether to print a line per candidate, and now and then the time left.
+        Whether to print a line per candidate, and from time to time how long the rest may take.
 
     Attributes
     ----------

@@ -139,7 +139,7 @@ class FoldContext:
 def _margins(
     train: Index, test: Index, samples: Samples, alphas: list[float]
 ) -> list[tuple[Array, Array] | NumericalError]:
-    """For each alpha, decision values of the rows ``test`` and of a machine's own rows, or why not."""
+    """For each alpha, decision values of the rows ``test`` and of a machine's own rows, or the error."""
     part, new = samples.part(train), samples.seen_by(test, train)
     # A kernel is evaluated once for all alphas, unless its values take too much memory.
     share = len(alphas) > 1 and len(test) * len(train) <= SHARED_VALUES

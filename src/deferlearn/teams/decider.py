@@ -52,7 +52,7 @@ class Decider:
     budget : float
         The share of a batch that `defer_top` defers.
     only_gains : bool
-        Whether `defer_top` leaves out cases that are expected to lose by it.
+        Whether `defer_top` leaves out cases that humans are not expected to decide better.
     """
 
     classes_: NDArray[Any]
@@ -64,7 +64,7 @@ class Decider:
 
     @property
     def deferral_threshold_(self) -> float:
-        """`defer` defers what scores above it."""
+        """`defer` defers cases with a score above it."""
         return self.threshold.value
 
     def judge(self, X: Array) -> Judged:

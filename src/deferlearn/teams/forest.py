@@ -11,7 +11,7 @@ from sklearn.ensemble import RandomForestRegressor
 from deferlearn._utils.types import Array
 from deferlearn.teams.trees import Trees, bin_features, grow, mean_of_trees
 
-# Each tree sees so many of the samples: as many as are drawn at least once from n with replacement.
+# The share of the samples that each tree sees: n draws with replacement hit as many at least once.
 SHARE_DRAWN = 0.632
 
 
@@ -19,8 +19,9 @@ SHARE_DRAWN = 0.632
 class Forest(BaseEstimator):
     """Means over regression trees, each grown on a random part of the samples.
 
-    Features are binned, and trees grown in compiled code: a search grows a thousand trees, and around
-    each of them scikit-learn spends more time than on growing it. Sparse features go to scikit-learn.
+    Features are binned, and trees are grown in compiled code: a search grows a thousand trees, and
+    scikit-learn spends more time around each of them than on growing it. Sparse features go to
+    scikit-learn.
     """
 
     n_estimators: int = 50
@@ -72,9 +73,10 @@ class ForestRegressor(RegressorMixin, Forest):
     n_estimators : int, default=50
         Number of trees.
     min_samples_leaf : int, default=5
-        The least number of samples in a leaf.
+        The smallest number of samples in a leaf.
     max_features : float or "sqrt", default=1/3
-        The share of the features among which each split is chosen; "sqrt" is the root of their number.
+        The share of the features among which each split is chosen. With "sqrt", it is chosen among as many
+        as the square root of their number.
     random_state : int or None, default=None
         Seed.
 

@@ -1,4 +1,4 @@
-"""The mean of many trees, from arrays: scikit-learn takes milliseconds around each of them."""
+"""The mean of many trees, from arrays; scikit-learn would need milliseconds to ask each tree."""
 
 from dataclasses import dataclass
 from typing import Any

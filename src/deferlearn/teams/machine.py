@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     MachineObjective = SVMObjective | ApproximateSVMObjective
 
 # There are at most as many free samples as samples, and as features and one more. The exact engine keeps a
-# matrix of them: up to so many it is the quicker one.
+# matrix of them: up to this many it is the faster one.
 MOST_FREE = 2000
 
 
@@ -33,7 +33,7 @@ class MachineSettings:
     fit_intercept: bool
     margin: str
     cache_size: float = 512.0  # megabytes
-    approximate: bool = False  # whether certified bounds of gains will do
+    approximate: bool = False  # whether certified bounds of gains are enough
 
     @property
     def linear(self) -> bool:
@@ -61,7 +61,7 @@ class MachineSettings:
     ) -> MachineObjective:
         """The machine's objective on these samples, solved.
 
-        It is the approximate one if that will do, and if thousands of samples may be on the margin.
+        It is the approximate one if that is enough, and if thousands of samples may be on the margin.
         """
         from deferlearn.objective import ApproximateSVMObjective, SVMObjective
 

@@ -1,4 +1,4 @@
-"""How fitted teams rank cases, as arrays: numpy is all that it takes.
+"""How fitted teams rank cases, as arrays: this needs numpy only.
 
 Each ranking gives the scores of the team that it was made from, bit for bit.
 """
@@ -13,7 +13,7 @@ from deferlearn.teams.forest_arrays import ForestArrays
 
 
 class Ranked(NamedTuple):
-    """Scores of cases, larger for a human, and what machine and human are expected to cost, if known."""
+    """Scores, larger for cases that belong with a human, and the expected costs of both, if known."""
 
     scores: Array
     expected: tuple[Array, Array] | None = None
@@ -29,7 +29,7 @@ class Ranking(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ByUncertainty:
-    """The less sure the machine is, the higher: `UncertaintyTriage`."""
+    """The less sure the machine is, the higher the score: `UncertaintyTriage`."""
 
     def rank(self, X: Array, margin: Array) -> Ranked:
         """The negative distance from the boundary."""
@@ -38,7 +38,7 @@ class ByUncertainty:
 
 @dataclass(frozen=True, eq=False)
 class Constant:
-    """All cases are alike: `FullAutomation`, and a policy that had nothing to learn from."""
+    """All cases have the same score: `FullAutomation`, and a policy that had nothing to learn from."""
 
     value: float
 
@@ -82,16 +82,16 @@ class ByForest:
 
 @dataclass(frozen=True, eq=False)
 class ByAdvantage:
-    """What the machine's answer is expected to cost more than the human's: `AdvantageTriage`.
+    """By how much the machine is expected to cost more than the human: `AdvantageTriage`.
 
     Attributes
     ----------
     hair : float
-        What tells equal differences apart.
+        Size of the tie-break between equal differences.
     steps : list of two pairs of ndarray
         The machine's expected cost by how sure it is, for each of its answers.
     rates : list of two floats
-        The human's, for each answer of the machine.
+        The human's expected cost, for each answer of the machine.
     machine, human : ForestArrays or None
         Forests instead of steps and of rates.
     """

@@ -29,8 +29,8 @@ from deferlearn.teams.threshold import first_of
 PILOT = "every policy"
 # Units of a search's work beside the trials of its slow policies.
 MACHINE, WINNER = "machine", "winner"
-# How long a trial takes of a team that trains machines of its own, compared with one machine's folds. It
-# matters only until the first such trial is done.
+# How long a trial of a team that trains machines of its own takes, compared with the folds of one machine.
+# It matters only until the first such trial is done.
 OWN_MACHINES = 10.0
 
 
@@ -107,7 +107,7 @@ class Search:
     scoring : str, callable or None
         A metric, or None for the cost of the team's answers.
     n_refined : int
-        Teams that are not quick are tried with so many machines.
+        The number of machines with which teams that are not quick are tried.
     n_standard_errors : float
         How many standard errors from the best are a near-tie.
     report : callable
@@ -143,7 +143,7 @@ class Search:
     def run(self, budget: float, progress: Progress | None = None) -> Outcome:
         """Try the quick teams with every machine, the others with the best of these, and choose."""
         progress = Progress(self.units()) if progress is None else progress
-        self.context.forget(SELECTION)  # at another budget
+        self.context.forget(SELECTION)  # those of another budget
         teams = [resolve_team(policy) for policy in self.policies]
         # A team of other authors need not declare what ours do.
         quick = [place for place, team in enumerate(teams) if getattr(team, "is_quick", False)]
@@ -191,7 +191,7 @@ class Search:
     def fit(self, outcome: Outcome, budget: float | int) -> Any:
         """The winner fitted on all samples, with the same folds behind its threshold.
 
-        What the search has made of these folds is not made again.
+        What the search has fitted on these folds is not fitted again.
         """
         context = self.context.with_machine(outcome.settings, outcome.machine)
         samples = context.samples

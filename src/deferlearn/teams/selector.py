@@ -42,7 +42,7 @@ class Selector:
     verbose: int = 0
 
     def run(self, objective: Objective, loss: Array, n: int) -> tuple[SelectionResult, Any]:
-        """Select at most n samples; the selection, and the objective without them."""
+        """Select at most n samples; returns the selection, and the objective without them."""
         options: dict[str, Any] = {"min_kept_per_class": self.min_kept_per_class}
         algorithm: Any = distorted_greedy
         if self.selection != "unconstrained":

@@ -206,7 +206,7 @@ def read_member(content: bytes, path: str, member: str) -> bytes | None:
     -------
     part : bytes or None
         None if there is no such part. As in `load`, a file that does not match its checksum is refused, and
-        other versions bring a warning.
+        other versions cause a warning.
     """
     written_by = _versions_in(content, path)
     with zipfile.ZipFile(io.BytesIO(content)) as archive:

@@ -198,7 +198,7 @@ class Team(ClassifierMixin, BaseEstimator):
         raise NotImplementedError
 
     def decider(self) -> Decider | None:
-        """What the fitted team needs to decide, as arrays; None if it cannot be had in this form.
+        """What the fitted team needs to decide, as arrays; None if there is no such form of it.
 
         Returns
         -------
@@ -409,11 +409,11 @@ class SVMTeam(Team):
         )
 
     def _ranking(self) -> Ranking | None:
-        """How it ranks cases, as arrays; None if that cannot be had."""
+        """How it ranks cases, as arrays; None if there is no such form of it."""
         return None
 
     def _only_gains(self) -> bool:
-        """Whether `defer_top` leaves out cases that are expected to lose by it."""
+        """Whether `defer_top` leaves out cases that humans are not expected to decide better."""
         return False
 
     def _fitted_machine(self) -> Machine:

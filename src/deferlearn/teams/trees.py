@@ -1,7 +1,7 @@
 """Regression trees on binned features: compiled, so that a small forest takes milliseconds.
 
-Most of the time that scikit-learn needs for a tree on a thousand samples is spent around the growing, and
-a search grows a thousand trees.
+A search grows a thousand trees, and on a thousand samples scikit-learn spends most of its time around the
+growing.
 """
 
 from typing import Any, NamedTuple
@@ -28,7 +28,7 @@ class Trees(NamedTuple):
     roots : ndarray of shape (n_trees,)
         The first node of each tree.
     feature : ndarray of shape (n_nodes,)
-        The feature that a node asks for; -1 in a leaf.
+        The feature that a node looks at; -1 in a leaf.
     edge : ndarray of shape (n_nodes,)
         Cases up to this value go to the left child.
     left : ndarray of shape (n_nodes,)
@@ -45,18 +45,18 @@ class Trees(NamedTuple):
 
 
 class _Work(NamedTuple):
-    """Where trees are grown.
+    """Memory in which trees are grown.
 
     Attributes
     ----------
     state : ndarray of shape (1,)
-        Of the random numbers.
+        The state of the random numbers.
     order : ndarray of shape (n_samples,)
         Rows; those of a node are next to each other.
     features : ndarray of shape (n_features,)
         Features in the order in which they are drawn.
     sums, counts : ndarray of shape (n_bins,)
-        Of the targets in each bin; zero between uses.
+        The sum and the number of the targets in each bin; zero between uses.
     span : ndarray of shape (n_nodes, 2)
         Where the rows of each node begin and end.
     """
@@ -70,9 +70,9 @@ class _Work(NamedTuple):
 
 
 def bin_features(X: Array) -> tuple[Bins, Array]:
-    """The bin of each value, a row per feature, and the upper edges of the bins.
+    """The bin of each value, with one row per feature, and the upper edges of the bins.
 
-    Features with few values have a bin for each, others bins with equally many samples.
+    A feature with few values has a bin for each; others have bins with equally many samples.
     """
     n, d = X.shape
     edges = np.full((d, MOST_BINS - 1), np.inf)
