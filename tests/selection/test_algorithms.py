@@ -378,19 +378,3 @@ def test_bounds_that_say_nothing_change_no_pick() -> None:
     assert silent.order.tolist() == said.order.tolist()
     assert silent.iterations[0].n_screened == 0
     assert said.n_screened > 0
-
-
-def test_shared_states_know_the_floor() -> None:
-    """A pick that is known from a run without a floor is none for a run with one."""
-    X, y = make_shifted(60, 3, random_state=0)
-    loss = np.where(y > 0, 0.0, 0.3)
-    objective = SVMObjective(X, y, alpha=0.1)
-    states = States(objective)
-    free = distorted_greedy(objective, loss, 12, 0.5, states=states)
-    taken = int((y[free.order] > 0).sum())
-    assert taken > 2
-    options = {"min_kept_per_class": int((y > 0).sum()) - taken + 2}
-    bound = distorted_greedy(objective, loss, 12, 0.5, states=states, **options)
-    alone = distorted_greedy(objective, loss, 12, 0.5, **options)
-    assert (y[bound.order] > 0).sum() <= taken - 2
-    assert bound.order.tolist() == alone.order.tolist()
