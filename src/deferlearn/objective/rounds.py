@@ -247,18 +247,18 @@ def _numbers(moving):
 
 
 @internal
-def _floor(gain, own_cost, value, cost, omega):
+def _floor(gain, own_cost, unit, cost, omega):
     """The smallest gain with which a sample may have the largest score, or one that ties with it."""
     best = omega * gain - own_cost
-    goal = best - CLOSE * max(min(1.0, value), abs(best))
+    goal = best - CLOSE * max(unit, abs(best))
     return (goal + cost) / omega
 
 
 @internal
-def _narrow(low, high, gain, cost, bound, other_cost, value):
+def _narrow(low, high, gain, cost, bound, other_cost, unit):
     """The omegas from low to high for which this gain scores more than another of at most ``bound``."""
     ahead = gain - bound
-    needed = cost - other_cost + CLOSE * max(min(1.0, value), gain + cost)
+    needed = cost - other_cost + CLOSE * max(unit, gain + cost)
     if ahead > 0.0:
         low = max(low, needed / ahead)
     elif needed > 0.0:
@@ -451,7 +451,7 @@ def advance(
             if n_solved == 1:
                 why = _bound_others(
                     asked, omega, plan.lowest[rounds], plan.highest[rounds], best_at, arena, point,
-                    free, kept, moving, numbers, plus, minus, near, tighten, mu_new, solved,
+                    free, kept, moving, numbers, plus, minus, near, tighten, terms.unit, mu_new, solved,
                     lower, higher, floor,
                 )  # fmt: skip
                 if why != ALL_DONE:
@@ -460,7 +460,7 @@ def advance(
             at, most = -1, -np.inf
             for k in asked:
                 if allowed[k] and not solved[k] and omega * higher[k] - cost[k] > most:
-                    enough = _floor(best_gain, cost[best_at], value, cost[k], omega) - slack
+                    enough = _floor(best_gain, cost[best_at], terms.unit, cost[k], omega) - slack
                     if higher[k] >= enough:
                         at, most = k, omega * higher[k] - cost[k]
             if at < 0:  # of scores that tie the smallest index wins
@@ -526,14 +526,16 @@ def advance(
         low, high = cost[best_at] / best_gain * (1.0 + CLOSE), np.inf
         for k in asked:
             if allowed[k] and k != best_at:
-                low, high = _narrow(low, high, best_gain, cost[best_at], higher[k], cost[k], value)
+                low, high = _narrow(
+                    low, high, best_gain, cost[best_at], higher[k], cost[k], terms.unit
+                )
         reach = moving.far + best_end.moved * (1.0 + PRODUCT_ROUNDING)
         if d_rows > 0:
             reach = blur
         then = Then(beta_then, mu_then, moving.far, reach)
         low, high, fits = _stand_by(
             bystanders, step, out_G, moving, numbers, plus, minus, best_end, mu_new[best_at], then,
-            offset, alpha, omega, best_gain, cost[best_at], low, high,
+            offset, alpha, omega, best_gain, cost[best_at], terms.unit, low, high,
         )  # fmt: skip
         if not fits:
             why = OUTSIDE
@@ -584,7 +586,7 @@ def advance(
 @internal
 def _bound_others(
     asked, omega, lowest, highest, best_at, arena, point, free, kept, moving, numbers, plus, minus, near,
-    tighten, mu_new, solved, lower, higher, floor,
+    tighten, unit, mu_new, solved, lower, higher, floor,
 ):  # fmt: skip
     """Upper bounds of the gains of all other candidates, tighter if the closed form leaves many."""
     samples, cost, allowed = arena.samples, arena.cost, arena.allowed
@@ -605,11 +607,11 @@ def _bound_others(
             higher[k] = min(value, bound + slack)
         lower[k] = min(lower[k], higher[k])
         # Which scores can matter, for this omega or the outermost ones?
-        own = _floor(gain, cost[best_at], value, cost[k], omega) - slack
+        own = _floor(gain, cost[best_at], unit, cost[k], omega) - slack
         if a == 0.0 and higher[k] >= own:
             return UNUSUAL  # such candidates share one path, which the caller follows
-        floor[k] = min(own, _floor(gain, cost[best_at], value, cost[k], lowest) - slack)
-        floor[k] = min(floor[k], _floor(gain, cost[best_at], value, cost[k], highest) - slack)
+        floor[k] = min(own, _floor(gain, cost[best_at], unit, cost[k], lowest) - slack)
+        floor[k] = min(floor[k], _floor(gain, cost[best_at], unit, cost[k], highest) - slack)
         if higher[k] >= floor[k] and a > 0.0:
             n_open += 1
     if n_open <= FEW:
@@ -635,7 +637,7 @@ def _bound_others(
 @internal
 def _stand_by(
     bystanders, step, out_G, moving, numbers, plus, minus, end, mu, then, offset, alpha, omega, gain,
-    cost, low, high,
+    cost, unit, low, high,
 ):  # fmt: skip
     """Narrow the omegas, and say whether the samples outside stay, and none of them has a better score.
 
@@ -664,7 +666,7 @@ def _stand_by(
             bound = numbers.slack + _upper_bound(
                 numbers, relief, a[i], root[i], bystanders.diagonal[i], image, relieved, mu_without
             )
-        if bound >= _floor(gain, cost, numbers.value, bystanders.cost[i], omega):
+        if bound >= _floor(gain, cost, unit, bystanders.cost[i], omega):
             return low, high, False
-        low, high = _narrow(low, high, gain, cost, bound, bystanders.cost[i], numbers.value)
+        low, high = _narrow(low, high, gain, cost, bound, bystanders.cost[i], unit)
     return low, high, True

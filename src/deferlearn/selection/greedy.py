@@ -176,15 +176,15 @@ class _Run:
 
     def _known_pick(self, index: int, draws: Draws, weight: float) -> Pick | None:
         """The best candidate if it is known, or if the objective finds it, with those of later rounds."""
+        count = min(AT_ONCE, self.floor.rounds_left())
+        if count == 0:  # what is known may be of a class that must stay
+            return None
         drawn = draws[index]
         key = self._key(self._name, drawn)
         pick = self.states.pick_at(key, weight)
         if pick is not None or not self._state_here().untouched:
             return pick
-        count = min(AT_ONCE, self.floor.rounds_left())
         rows = draws.ahead(index, count)
-        if not rows:
-            return None
         low, high = self.states.ratios or (self.ratio, self.ratio)
         numbers = range(index, index + len(rows))
         omegas, lowest, highest = (

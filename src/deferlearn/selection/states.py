@@ -192,7 +192,7 @@ class States:
         self._names = _names_of_samples(len(objective.kept))
         self.root = State(start, self.unit)
         self._states: dict[int, State] = {EMPTY: self.root}
-        # Sets whose states were not needed so far, each with the sample that completed it.
+        # Sets whose states are not kept, each with the sample that completed it.
         self._passed: dict[int, int] = {}
         # Picks in sets, by what they depend on besides the set.
         self._picks: dict[tuple[Any, ...], list[Pick]] = {}
@@ -290,7 +290,9 @@ class States:
         if state is self._states.get(picked):
             state.rest()
         objective.remove(k)
-        return self._keep_state(State(objective, self.unit), picked ^ self._names[k])
+        chosen = picked ^ self._names[k]
+        self._passed.setdefault(chosen, k)
+        return self._keep_state(State(objective, self.unit), chosen)
 
     def _keep_state(self, state: State, chosen: int) -> State:
         """Keep the state of a set, if there is room, for later runs."""

@@ -145,13 +145,13 @@ def _margins(
     share = len(alphas) > 1 and len(test) * len(train) <= SHARED_VALUES
     values = part.settings.kernel_values(new, part.X) if share else None
     found: list[Any] = [None] * len(alphas)
-    try:
-        for place, objective in part.objectives(alphas):
-            machine = part.machine_in(objective)
-            decided = machine.decide_by(values) if share else machine.decision_function(new)
-            found[place] = (decided, part.own_decisions(objective, machine))
-    except NumericalError as error:
-        found = [error if one is None else one for one in found]
+    for place, objective in part.objectives(alphas):
+        if isinstance(objective, NumericalError):
+            found[place] = objective
+            continue
+        machine = part.with_alpha(alphas[place]).machine_in(objective)
+        decided = machine.decide_by(values) if share else machine.decision_function(new)
+        found[place] = (decided, part.own_decisions(objective, machine))
     return found
 
 

@@ -1,6 +1,7 @@
 """The checked samples of a fit: what machine and human are learned from."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -13,6 +14,7 @@ from deferlearn.humans.losses import LOSS_WRONG
 from deferlearn.teams.machine import Machine, MachineSettings, machine_of
 
 if TYPE_CHECKING:
+    from deferlearn.objective import NumericalError
     from deferlearn.teams.machine import MachineObjective
 
 # Samples up to which the linear machine is followed from alpha to alpha.
@@ -76,21 +78,35 @@ class Samples:
         """The machine in the present state of the objective."""
         return machine_of(objective, self.X, self.y, self.weights, self.settings)
 
-    def objectives(self, alphas: Sequence[float]) -> Iterator[tuple[int, "MachineObjective"]]:
+    def with_alpha(self, alpha: float) -> Self:
+        """The same samples for a machine with another regularisation."""
+        return replace(self, settings=replace(self.settings, alpha=alpha))
+
+    def objectives(
+        self, alphas: Sequence[float]
+    ) -> Iterator[tuple[int, "MachineObjective | NumericalError"]]:
         """Objectives that differ in alpha only, each with its place; the largest alpha first.
 
         A kernel's matrix is evaluated once, and the solution followed from one alpha to the next. With the
-        linear kernel a fresh solution of thousands of samples costs less than the path.
+        linear kernel a fresh solution of thousands of samples costs less than the path. In the place of
+        an objective that cannot be solved is the error that says so.
         """
-        objective: Any = None
+        from deferlearn.objective import NumericalError
+
+        last: Any = None
         follow = not self.settings.linear or len(self) <= LINEAR_PATH
         for place in np.argsort(-np.asarray(alphas), kind="stable").tolist():
-            if follow and hasattr(objective, "with_alpha"):
-                objective = objective.with_alpha(alphas[place])
+            found: Any = None
+            if follow and hasattr(last, "with_alpha"):
+                with suppress(NumericalError):  # it may be solved alone
+                    found = last.with_alpha(alphas[place])
+            try:
+                found = self.with_alpha(alphas[place]).objective() if found is None else found
+            except NumericalError as error:
+                found = error
             else:
-                settings = replace(self.settings, alpha=alphas[place])
-                objective = replace(self, settings=settings).objective()
-            yield place, objective
+                last = found
+            yield place, found
 
     def own_decisions(self, objective: "MachineObjective", machine: Machine) -> Array:
         """Decision values of a machine that was fitted on these samples, or on some of them."""
