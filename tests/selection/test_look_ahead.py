@@ -221,6 +221,23 @@ def test_a_run_that_fails_leaves_the_states_in_order(
     assert_same(again, distorted_greedy(objective, nothing, 40))
 
 
+@pytest.mark.parametrize("kept_bytes", [0, 2**30])
+@pytest.mark.parametrize("tol", [0.0, 0.01])
+def test_what_was_given_away_stays(
+    monkeypatch: pytest.MonkeyPatch, kept_bytes: int, tol: float
+) -> None:
+    """Neither do later runs move the objective of a caller, nor does a caller move their states."""
+    monkeypatch.setattr(states, "KEPT_BYTES", kept_bytes)
+    objective, nothing = objective_of("linear"), np.zeros(N)
+    shared = States(objective)
+    first = distorted_greedy(objective, nothing, 10, states=shared, tol=tol)
+    given = shared.objective_after(first.order)
+    distorted_greedy(objective, nothing, 30, states=shared, tol=tol)
+    assert_reached(given, objective, first.order)
+    given.remove(int(np.flatnonzero(given.kept)[0]))
+    assert_reached(shared.objective_after(first.order), objective, first.order)
+
+
 def test_an_interrupt_leaves_what_was_reported() -> None:
     """Rounds that were made ahead and not yet told of do not count."""
     objective = objective_of("linear")

@@ -279,11 +279,11 @@ class States:
             self._last = EMPTY, self.root
 
     def objective_after(self, order: Index) -> Objective:
-        """The objective without the samples of a run, in the order in which they were removed."""
+        """An independent objective without the samples of a run, in the order of their removal."""
         picked = EMPTY
         for k in order.tolist():
             picked ^= self._names[k]
-        return self.state_of(picked).objective
+        return self.state_of(picked).objective.copy()
 
     @property
     def n_states(self) -> int:
