@@ -52,7 +52,7 @@ def replay_faults(
         ks = drawn[allowed[drawn]]
         if pick.k not in ks:
             return [*faults, f"{name}: {pick.k} is no candidate"]
-        if pick.n_candidates != len(ks) or not pick.n_exact >= 1:
+        if pick.n_candidates != len(ks) or not 1 <= pick.n_exact <= len(ks):
             faults.append(f"{name}: {pick.n_candidates} candidates, {pick.n_exact} solved")
         gains = np.asarray(before.gains(ks))
         slack = VALUE_TOLERANCE * p.size(float(before.value))

@@ -577,7 +577,9 @@ def advance(
         record.low[rounds], record.high[rounds] = min(low, omega), max(high, omega)
         if not low <= omega <= high:
             record.low[rounds] = record.high[rounds] = omega
-        record.n_candidates[rounds], record.n_exact[rounds] = count, n_solved
+        # A tie that is decided is solved once more, to have its end.
+        record.n_candidates[rounds] = count
+        record.n_exact[rounds] = n_solved - 1 if decided else n_solved
         record.value[rounds] = _numbers(moving).value
         rounds += 1
     return Stop(rounds, why, moving, n_paths, n_steps)

@@ -246,6 +246,7 @@ class States:
         objective = state.objective
         if state is self._states.get(picked):
             objective = objective.copy()
+        self._leave(state)
         picks = objective.rounds_ahead(rounds)
         if not picks:
             return None
@@ -273,12 +274,17 @@ class States:
         """Remember where a run has ended."""
         self._last = picked, state
 
+    def _leave(self, state: State) -> None:
+        """Forget the end of a run where another goes on from it: its objective moves."""
+        if state is self._last[1]:
+            self._last = EMPTY, self.root
+
     def objective_after(self, order: Index) -> Objective:
-        """The objective without the samples of a run, in the order in which they were removed."""
+        """An independent objective without the samples of a run, in the order of their removal."""
         picked = EMPTY
         for k in order.tolist():
             picked ^= self._names[k]
-        return self.state_of(picked).objective
+        return self.state_of(picked).objective.copy()
 
     @property
     def n_states(self) -> int:
@@ -289,6 +295,7 @@ class States:
         objective = state.objective
         if state is self._states.get(picked):
             state.rest()
+        self._leave(state)
         objective.remove(k)
         chosen = picked ^ self._names[k]
         self._passed.setdefault(chosen, k)

@@ -1,0 +1,73 @@
+"""Kernels: compiled when they are first asked for, and once; called by compiled functions."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import njit
+
+from deferlearn._utils import compiling
+from deferlearn._utils.compiling import Kernel
+from deferlearn.objective.path import FOLLOW
+from deferlearn.objective.tightening import TIGHTEN
+
+
+def double(numbers, factor):
+    total = 0.0
+    for i in range(len(numbers)):
+        numbers[i] *= factor
+        total += numbers[i]
+    return total
+
+
+def test_it_is_compiled_once_and_when_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    compile_ = compiling.cfunc
+
+    def spy(signature: Any, **options: Any) -> Any:
+        made.append(str(signature))
+        return compile_(signature, **{**options, "cache": False})
+
+    monkeypatch.setattr(compiling, "cfunc", spy)
+    examples: list[int] = []
+
+    def example() -> tuple[Any, Any]:
+        examples.append(1)
+        return (np.zeros(1), 0.0), 0.0
+
+    kernel = Kernel(double, example)
+    assert (made, examples) == ([], [])
+    first = kernel.address
+    assert kernel.address is first
+    assert (len(made), len(examples)) == (1, 1)
+
+    @njit
+    def call(by, numbers):
+        return by(numbers, 3.0)
+
+    numbers = np.array([1.0, 2.0])
+    assert call(first, numbers) == 9.0
+    assert numbers.tolist() == [3.0, 6.0]
+    assert (len(made), len(examples)) == (1, 1)
+
+
+@pytest.mark.parametrize("kernel", [FOLLOW, TIGHTEN])
+def test_those_of_the_objective(kernel: Kernel) -> None:
+    assert kernel.address is kernel.address
+    assert kernel.address.address != 0
+
+
+def test_importing_compiles_nothing() -> None:
+    code = (
+        "from deferlearn.objective.path import FOLLOW\n"
+        "from deferlearn.objective.tightening import TIGHTEN\n"
+        "assert 'address' not in vars(FOLLOW) and 'address' not in vars(TIGHTEN)\n"
+        "from deferlearn.objective import SVMObjective\n"
+        "SVMObjective([[0.0], [1.0]], [-1, 1]).gain(0)\n"
+        "assert 'address' in vars(FOLLOW) and 'address' not in vars(TIGHTEN)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
