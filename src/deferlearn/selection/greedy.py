@@ -26,6 +26,8 @@ Callback = Callable[[Iteration], None]
 
 # The most rounds that an objective makes by itself before interrupts and callbacks have their turn.
 AT_ONCE = 64
+# And where other runs have been before: this one may soon come to a set whose pick is known.
+AFTER_A_FORK = 6
 # By how much, relative to max(1, F(V)), the gain of a pick may differ from what a checkpoint recorded.
 AGREEMENT = 1e-6
 
@@ -140,6 +142,7 @@ class _Run:
         self._end: tuple[int, State] = (EMPTY, states.root)
         self._last_ahead = -1
         self.looks_ahead = False
+        self._forks = states.n_states > 1
         # Other losses mean other picks in the same sets.
         self._losses = hash(loss.tobytes())
 
@@ -176,7 +179,7 @@ class _Run:
 
     def _known_pick(self, index: int, draws: Draws, weight: float) -> Pick | None:
         """The best candidate if it is known, or if the objective finds it, with those of later rounds."""
-        count = min(AT_ONCE, self.floor.rounds_left())
+        count = min(AFTER_A_FORK if self._forks else AT_ONCE, self.floor.rounds_left())
         if count == 0:  # what is known may be of a class that must stay
             return None
         drawn = draws[index]
