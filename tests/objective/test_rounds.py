@@ -111,7 +111,9 @@ def test_picks_are_the_best(seeds: range) -> None:
         if p.hard or p.n < 4:
             return None
         faults = []
-        for _ in range(2):  # the second time from a state of another run, with what the first has left
+        for _ in range(
+            2
+        ):  # the second time from a state of another run, with what the first has left
             there = objective.copy()
             for k in rng.permutation(p.n)[: rng.integers(0, p.n // 4 + 1)]:
                 there.remove(int(k))
