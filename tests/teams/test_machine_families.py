@@ -83,7 +83,7 @@ def test_margins_against_another_solver(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["linear", "rbf"])
 @pytest.mark.parametrize(
-    ("room", "name"), [(samples, "LINEAR_PATH"), (context, "SHARED_VALUES")], ids=str
+    ("room", "name"), [(samples, "LINEAR_PATH"), (context, "SHARED_VALUES")], ids=["path", "values"]
 )
 def test_beyond_the_limits(
     monkeypatch: pytest.MonkeyPatch, kind: str, room: Any, name: str
