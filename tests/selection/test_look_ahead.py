@@ -201,6 +201,18 @@ def test_runs_with_another_floor_loss_or_budget() -> None:
         assert_reached(shared.objective_after(found.order), objective, found.order)
 
 
+@pytest.mark.parametrize("machine", ["linear", "rbf"])
+def test_ratios_in_any_order(machine: str) -> None:
+    """A pick that is known from a larger omega is not taken for a smaller one without proof."""
+    objective = objective_of(machine)
+    shared, orders = States(objective, ratios=(0.1, 1.0)), set()
+    for ratio in (0.3, 1.0, 0.1, 0.6, 0.95):
+        found = distorted_greedy(objective, CONTINUOUS, 25, ratio, states=shared)
+        assert_same(found, distorted_greedy(objective, CONTINUOUS, 25, ratio))
+        orders.add(tuple(found.order))
+    assert len(orders) > 2
+
+
 @pytest.mark.parametrize("kept_bytes", [0, 2**30])
 def test_a_run_that_fails_leaves_the_states_in_order(
     monkeypatch: pytest.MonkeyPatch, kept_bytes: int

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import sem
 from sklearn.exceptions import FitFailedWarning
 
-from deferlearn.objective import NumericalError
+from deferlearn.objective import NumericalError, SVMObjective
 from deferlearn.teams.choice import by_group, choose
 from deferlearn.teams.samples import Samples
 from tuned import ALPHAS, HUMAN, SPLITS, X, Y, held_out_margins, top, tuned
@@ -201,15 +201,21 @@ def test_the_same_case_many_times_is_no_better_known_if_the_copies_are_a_group()
 
 
 def unsolvable_at(alpha, monkeypatch):
-    """Machines with this alpha cannot be solved."""
-    solve = Samples.solve
+    """Machines with this alpha cannot be solved, neither alone nor from another alpha."""
+    solve, follow = Samples.objective, SVMObjective.with_alpha
 
-    def fail(samples):
+    def fail(samples, n_jobs=None):
         if samples.settings.alpha == alpha:
             raise NumericalError(f"no optimum at {alpha}")
-        return solve(samples)
+        return solve(samples, n_jobs)
 
-    monkeypatch.setattr(Samples, "solve", fail)
+    def lead_nowhere(objective, other):
+        if other == alpha:
+            raise NumericalError(f"no path to {alpha}")
+        return follow(objective, other)
+
+    monkeypatch.setattr(Samples, "objective", fail)
+    monkeypatch.setattr(SVMObjective, "with_alpha", lead_nowhere)
 
 
 @pytest.mark.parametrize("policies", [["uncertainty", "margin"], ["margin"]], ids=["both", "slow"])
