@@ -71,3 +71,20 @@ def test_importing_compiles_nothing() -> None:
         "assert 'address' in vars(FOLLOW) and 'address' not in vars(TIGHTEN)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_works_where_nothing_can_be_written() -> None:
+    """An installation that is read-only, and a user without a folder: numba then has no cache."""
+    script = (
+        "import numba.core.caching as caching\n"
+        "for name in dir(caching):\n"
+        "    if hasattr(getattr(caching, name), '_locator_classes'):\n"
+        "        getattr(caching, name)._locator_classes = []\n"
+        "import numpy as np\n"
+        "from deferlearn._utils import compiling\n"
+        "from deferlearn.objective.measures import tally\n"
+        "assert not compiling.KEPT\n"
+        "print(tally(np.array([True, True]), np.array([1.0, -1.0]), np.ones(2)).positive)\n"
+    )
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert said.stdout.strip() == "1", said.stderr

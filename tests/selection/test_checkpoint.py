@@ -105,8 +105,8 @@ def test_goes_on_from_every_line(case: Any, algorithm: Any, tmp_path: Path) -> N
     whole = algorithm(objective, loss, checkpoint=path)
     # Without a file an objective makes many rounds at once, and rounds in another way.
     without = algorithm(objective, loss)
-    assert abs(without.value - whole.value) <= 1e-11
     if (whole.scores > 1e-9).all():  # not so where samples cost and gain nothing but rounding
+        assert abs(without.value - whole.value) <= 1e-11
         assert without.order.tolist() == whole.order.tolist()
         np.testing.assert_allclose(without.gains, whole.gains, rtol=0.0, atol=1e-11)
     content = path.read_bytes()

@@ -6,10 +6,25 @@ from typing import Any
 
 from numba import cfunc, njit, typeof, types
 
+
+def _can_be_kept() -> bool:
+    """Whether there is a folder for what is compiled: next to the sources, or of the user.
+
+    Where neither can be written to, numba refuses to compile with a cache, and ``NUMBA_CACHE_DIR`` can name
+    another folder. Without one, each process compiles what it needs.
+    """
+    try:
+        njit(cache=True)(lambda: None)
+    except RuntimeError:
+        return False
+    return True
+
+
+KEPT = _can_be_kept()
 # Compiled once and kept on disk. A division by zero gives inf or NaN, as in numpy, which the checks of
 # the result find; testing for it before each division costs time and longer compilation.
 # Compiled code does not touch Python's objects, so other threads may run meanwhile.
-_ALWAYS: dict[str, Any] = {"cache": True, "error_model": "numpy", "nogil": True}
+_ALWAYS: dict[str, Any] = {"cache": KEPT, "error_model": "numpy", "nogil": True}
 # For functions that only compiled code calls: without wrappers for Python and C they compile faster.
 _NO_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
@@ -44,4 +59,4 @@ class Kernel:
         arguments, result = self._example()
         result_type = types.void if result is None else typeof(result)
         signature = result_type(*(typeof(argument) for argument in arguments))
-        return cfunc(signature, cache=True, error_model="numpy")(self._function)
+        return cfunc(signature, cache=KEPT, error_model="numpy")(self._function)

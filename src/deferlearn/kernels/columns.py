@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from deferlearn._utils.compiling import compiled
 from deferlearn._utils.types import Array, Index
 
 # Entries that are evaluated at once: few enough for a processor's cache, and for little memory.
@@ -142,7 +142,7 @@ class ColumnCache:
             return out
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _gather(store, slots, columns, out):  # type: ignore[no-untyped-def]
     """Rows of a block that are in the store; several times quicker than by an index of two arrays."""
     for i in range(len(slots)):
@@ -152,7 +152,7 @@ def _gather(store, slots, columns, out):  # type: ignore[no-untyped-def]
                 out[i, j] = row[columns[j]]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _gather_mirrored(store, slots, rows, left, out):  # type: ignore[no-untyped-def]
     """Columns of a block that are in the store, for the rows that are left."""
     for j in range(len(slots)):

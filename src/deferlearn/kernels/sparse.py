@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from deferlearn._utils.compiling import compiled
 from deferlearn._utils.types import Array, Index
 
 
@@ -18,7 +18,7 @@ def inner_products(X: Any, left: Index, right: Index) -> Array:
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _add_products(  # type: ignore[no-untyped-def]
     data, indices, starts, left, few_data, few_indices, few_starts, out
 ):
