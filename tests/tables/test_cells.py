@@ -183,7 +183,9 @@ def test_cells_that_are_no_plain_numbers(cell):
         number_of(cell)
 
 
-@pytest.mark.parametrize("cell", [0.5, -0.0, 2**80, 1e30, b"1", [1], "a\tb", "\u2003a"])
+@pytest.mark.parametrize(
+    "cell", [0.5, -0.0, 2**80, 1e30, b"1", [1], "a\tb", "\u2003a", np.float32(135715216.0)]
+)
 def test_cells_that_are_no_plain_labels(cell):
     with pytest.raises(NotPlain):
         label_of(cell)
