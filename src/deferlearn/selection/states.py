@@ -204,7 +204,9 @@ class States:
     def check(self, objective: Objective) -> None:
         """Refuse runs that these states cannot serve."""
         same = self._source is objective and len(self.candidates) == int(np.sum(objective.kept))
-        if not same or self.root.value != objective.value:
+        # A value that is known to within a gap may have been made more accurate since.
+        gap = self.root.gap + objective.gap
+        if not same or not abs(self.root.value - objective.value) <= gap:
             raise ValueError("states belong to another objective, or to another state of this one.")
         if not self._keep and self.n_states > 1:
             raise ValueError(
