@@ -270,7 +270,8 @@ class FeasiblePoint:
             else:  # the side that has more now is reduced in proportion
                 a[ks] = 0.0
                 side = y == (-1.0 if left > 0.0 else 1.0)
-                a[side] *= max(0.0, 1.0 - abs(left) / float(a[side].sum()))
+                total = float(a[side].sum())  # zero where what is left is rounding
+                a[side] *= max(0.0, 1.0 - abs(left) / total) if total > 0.0 else 0.0
         a[ks] = 0.0
         self.upper[ks] = 0.0
         self._move_to(np.zeros_like(a) if self.trivial else a)
