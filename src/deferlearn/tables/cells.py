@@ -179,7 +179,7 @@ def label_of(cell: Any) -> str | None:
     >>> [label_of(cell) for cell in (" Oslo", True, "TRUE", 3.0, "3.0", 3, "NA")]
     ['Oslo', 'true', 'true', '3', '3', '3', None]
     """
-    if isinstance(cell, np.floating) and not isinstance(cell, float):
+    if isinstance(cell, np.floating) and cell.dtype != np.float64:
         raise NotPlain  # Arrow spells numbers of single precision in as few digits as tell them apart
     cell = cell.item() if isinstance(cell, np.generic) else cell
     if cell is None:
