@@ -358,7 +358,6 @@ def advance(
     n_paths, n_steps, rounds = 0, 0, 0
     why, fresh, size = ALL_DONE, True, 0
     one, one_number = np.zeros(1, dtype=np.int64), np.zeros((8, 1))
-    inner = _choose_inner(arena, point, members, moving.p, 1)
     while rounds < len(plan.omega):
         # The inner set is chosen once for several rounds; after a failure it grows.
         if fresh:

@@ -180,7 +180,7 @@ class _Run:
     def _known_pick(self, index: int, draws: Draws, weight: float) -> Pick | None:
         """The best candidate if it is known, or if the objective finds it, with those of later rounds."""
         count = min(AFTER_A_FORK if self._forks else AT_ONCE, self.floor.rounds_left())
-        if count == 0:  # what is known may be of a class that must stay
+        if count == 0:  # a class may have to stay: then candidates are chosen round by round
             return None
         drawn = draws[index]
         key = self._key(self._name, drawn)
