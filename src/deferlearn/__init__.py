@@ -46,6 +46,8 @@ __all__ = [
     "AssistedPipeline",
     "AssistedSVC",
     "AssistedSVCCV",
+    "AssistedTriage",
+    "TeamCV",
     "DeferralPolicy",
     "FullAutomation",
     "NoAutomation",

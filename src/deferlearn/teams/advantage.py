@@ -55,6 +55,10 @@ class AdvantageTriage(Triage):
         "hard" is for the linear kernel and classes that can be separated.
     class_weight : dict, "balanced" or None, default=None
         The cost of an error on each class, whoever errs.
+    machine : classifier or None, default=None
+        None is the SVM with the parameters above. Any other classifier with `predict_proba` or
+        `decision_function` is fitted by itself, and calibrated on held-out samples. For scores of a machine
+        that cannot be retrained, see ``machine_scores`` in `fit`.
     cv : int or splitter, default=5
         Folds: errors are learned from held-out samples, and the threshold rests on them.
     n_jobs : int or None, default=None
@@ -132,9 +136,8 @@ class AdvantageTriage(Triage):
         )
 
     def _fit_ranker(
-        self, samples: Samples, own: Array, context: FoldContext | None, seed: int
+        self, samples: Samples, own: Array, context: FoldContext, seed: int
     ) -> AdvantageModel:
-        assert context is not None
         margin, _ = context.margins()
         cost = samples.human_cost(self.deferral_cost)
         return self._model().fit(samples.X, margin, samples.machine_cost(margin), cost, seed)
@@ -199,7 +202,7 @@ class AdvantageTriage(Triage):
             return found
         return found._replace(score=np.where(found.score > 0, found.score, -np.inf))
 
-    def expected_errors(self, X: Any) -> tuple[Array, Array]:
+    def expected_errors(self, X: Any, *, machine_scores: Any = None) -> tuple[Array, Array]:
         """How likely the machine and the human are to err on each case, learned from held-out samples.
 
         `deferral_score` is the first minus the second, minus a tiny amount that tells equal scores apart.
@@ -208,6 +211,8 @@ class AdvantageTriage(Triage):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Cases.
+        machine_scores : array-like of shape (n_samples,) or (n_samples, 2), default=None
+            The machine's scores, for a team that was fitted with such scores.
 
         Returns
         -------
@@ -215,10 +220,13 @@ class AdvantageTriage(Triage):
             Expected errors. With ``class_weight`` an error counts the weight of its class;
             ``deferral_cost`` is part of the human's.
         """
-        X = self._check_new(X)
-        return self._ranker.expected(X, self._machine.decision_function(X))
+        X = self._check_new(X, machine_scores)
+        expected: tuple[Array, Array] = self._ranker.expected(X, self._decide(X))
+        return expected
 
-    def defer_top(self, X: Any, budget: float | int | None = None) -> Bools:
+    def defer_top(
+        self, X: Any, budget: float | int | None = None, *, machine_scores: Any = None
+    ) -> Bools:
         """The cases of this batch that gain most from a human, at most as many as the budget says.
 
         Parameters
@@ -227,14 +235,18 @@ class AdvantageTriage(Triage):
             The batch.
         budget : float, int or None, default=None
             A fraction of the batch or a number of cases; None is the estimator's own budget.
+        machine_scores : array-like of shape (n_samples,) or (n_samples, 2), default=None
+            The machine's scores, for a team that was fitted with such scores.
 
         Returns
         -------
         deferred : ndarray of bool of shape (n_samples,)
             Cases that are expected to lose by it are not among them, unless ``use_full_budget``.
         """
-        top = super().defer_top(X, budget)
-        return top if self.use_full_budget else top & (self.deferral_score(X) > 0)
+        top = super().defer_top(X, budget, machine_scores=machine_scores)
+        if self.use_full_budget:
+            return top
+        return top & (self.deferral_score(X, machine_scores=machine_scores) > 0)
 
 
 def _fit_human(

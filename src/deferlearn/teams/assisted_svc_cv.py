@@ -1,39 +1,21 @@
-"""`AssistedSVCCV`: the team that does best together on cases not seen."""
+"""`AssistedSVCCV`: the team with an SVM that does best together on cases not seen."""
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
+import scipy.sparse as sp
 
-from deferlearn._utils.checks import is_number, is_whole, plain
-from deferlearn._utils.progress import Progress, in_words, sometimes, watched_by
-from deferlearn._utils.types import Array, Bools
-from deferlearn.humans.answers import as_array
-from deferlearn.humans.human import warn_if_reordered
-from deferlearn.metrics import find_metric
-from deferlearn.teams.candidates import DEFAULT_POLICIES, resolve_team
-from deferlearn.teams.context import FoldContext
-from deferlearn.teams.decider import Decider
-from deferlearn.teams.folds import stratified_folds
+from deferlearn._utils.types import Array
+from deferlearn.teams.candidates import DEFAULT_POLICIES
 from deferlearn.teams.machine import MachineSettings
 from deferlearn.teams.machines import check_kernel, kernel_name, machines_of
-from deferlearn.teams.parameters import (
-    check_cost,
-    check_folds,
-    check_verbose,
-    count_of,
-    draw_seed,
-    share_of,
-)
-from deferlearn.teams.search import WINNER, Search
-from deferlearn.teams.team import Team
+from deferlearn.teams.search_team import SearchTeam
 
 
 @dataclass(eq=False, repr=False)
-class AssistedSVCCV(Team):
+class AssistedSVCCV(SearchTeam):
     """The machine and the way to share its work that do best together, by cross-validation.
 
     The regularisation that suits a machine on its own need not suit one that hands over its hardest
@@ -43,8 +25,9 @@ class AssistedSVCCV(Team):
 
     Parameters
     ----------
-    budget : float or int, default=0.2
-        The most that may be deferred, as in `AssistedSVC`.
+    budget : float, int or sequence of them, default=0.2
+        The most that may be deferred, as in `AssistedSVC`. With several budgets, machines and models are
+        fitted once for all of them; the winners are in `teams_`, and the methods are those of the first.
     alphas : int or array-like of float, default=9
         Values of alpha to try; a number means that many values from 0.001 to 10, evenly spaced on a
         logarithmic scale.
@@ -66,8 +49,10 @@ class AssistedSVCCV(Team):
         Human time is not spent on a tie: where nothing does better than "automation", that is chosen. The
         default has it last, so that it is chosen only there, and leaves out "predicted_error" and "mlp",
         which are slow.
-    kernels : sequence of str or dict, default=("linear",)
-        Kernels to try: a name, or a dict such as ``{"kernel": "rbf", "gamma": 0.1}``.
+    kernels : "auto" or sequence of str or dict, default="auto"
+        Kernels to try: a name, or a dict such as ``{"kernel": "rbf", "gamma": 0.1}``. The name "rbf" stands
+        for three widths, by the distances between samples: with their median square D, gamma is 0.3 / D,
+        1 / D and 3 / D. "auto" is "linear" and "rbf", and for sparse features "linear" alone.
     scoring : str, callable or None, default=None
         None is the mean cost of the team's answers: the class weight where the answer is wrong, and
         `deferral_cost` for each deferred case; without these two, the error. Otherwise a metric of
@@ -107,8 +92,10 @@ class AssistedSVCCV(Team):
         Its place in `cv_results_`.
     cv_results_ : dict of ndarray
         As in `sklearn.model_selection.GridSearchCV`, one row per candidate that was tried:
-        "params", "param_policy", "param_alpha", "param_kernel", "split0_test_score" and so on,
+        "params", "param_policy", "param_machine", "param_alpha", "param_kernel", "split0_test_score" and so on,
         "mean_test_score", "std_test_score", "rank_test_score"; and "deferral_rate".
+    teams_ : dict
+        With several budgets, the winner for each of them, fitted on all samples.
     classes_ : ndarray of shape (2,)
         The labels; the second is the positive class.
     n_features_in_ : int
@@ -131,174 +118,36 @@ class AssistedSVCCV(Team):
     (2,)
     """
 
-    __metadata_request__fit: ClassVar[dict[str, bool]] = {
-        "human_loss": True,
-        "human_scores": True,
-        "human_labels": True,
-        "groups": True,
-    }
-
-    budget: Any = 0.2
     _: KW_ONLY
     alphas: Any = 9
     policies: Sequence[Any] = DEFAULT_POLICIES
-    kernels: Sequence[Any] = ("linear",)
-    scoring: Any = None
-    cv: Any = 5
-    n_refined: Any = 2
-    n_standard_errors: float = 1.0
+    kernels: Any = "auto"
     fit_intercept: bool = True
-    class_weight: Any = None
-    deferral_cost: float = 0.0
-    n_jobs: int | None = None
-    random_state: Any = None
-    verbose: Any = 0
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        # `predict` also answers the cases that the machine was never meant to take.
-        tags.classifier_tags.poor_score = True
         tags.input_tags.pairwise = self._any_precomputed()
         return tags
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "best_estimator_")
-
-    # -- fitting ------------------------------------------------------------------------------
-
-    def fit(
-        self,
-        X: Any,
-        y: ArrayLike,
-        *,
-        human_loss: ArrayLike | None = None,
-        human_scores: ArrayLike | None = None,
-        human_labels: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Try every candidate on held-out folds, and fit the winner on all samples.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The samples; the Gram matrix if the kernel is "precomputed".
-        y : array-like of shape (n_samples,)
-            Two classes, of any type.
-        human_loss, human_scores, human_labels : array-like, default=None
-            The human, at most one of them, as in `AssistedSVC.fit`.
-        groups : array-like of shape (n_samples,), default=None
-            Samples of one group, such as one patient's, stay in one fold.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-        """
-        self.__dict__.pop(
-            "best_estimator_", None
-        )  # a fit that fails leaves no half of an older one
-        search = self.open_search(
-            X,
-            y,
-            human_loss=human_loss,
-            human_scores=human_scores,
-            human_labels=human_labels,
-            groups=groups,
-        )
-        show = sometimes(lambda *now: self._say(in_words(*now))) if self.verbose else None
-        with watched_by(show), Progress(search.units()) as progress:
-            outcome = search.run(share_of(self.budget, len(search.context.samples)), progress)
-            progress.begin(WINNER)
-            winner = search.fit(outcome, self.budget)
-            progress.done()
-        self.cv_results_ = outcome.cv_results
-        self.best_index_ = outcome.place
-        self.best_params_ = outcome.params
-        self.best_score_ = outcome.score
-        self.best_estimator_ = winner
-        return self
-
-    def open_search(
-        self, X: Any, y: ArrayLike, *, groups: ArrayLike | None = None, **human: Any
-    ) -> Search:
-        """Everything checked, and the samples in folds: a search that can be run at several budgets.
-
-        Parameters
-        ----------
-        X, y, groups, **human
-            As in `fit`.
-
-        Returns
-        -------
-        search : deferlearn.teams.search.Search
-            Machines and models that do not depend on the budget are fitted once.
-        """
-        self.check_parameters()
-        warn_if_reordered(X, stacklevel=3, **human)
-        samples = self._read_samples(X, y, human)
-        samples.human.warn(stacklevel=3)
-        count_of(self.budget, len(samples))
-        self._note(samples)
-        seed = draw_seed(self.random_state)
-        groups = None if groups is None else as_array(groups)
-        folds = stratified_folds(self.cv, samples.X, samples.labels, groups, seed)
-        machines = self._machines(samples.X, samples.y)
-        return Search(
-            # The seed that a team with this random_state draws: then the winner's models are the same.
-            context=FoldContext(samples, folds, draw_seed(seed), self.n_jobs, machines=machines),
-            machines=machines,
-            policies=self.policies,
-            common={
-                "class_weight": self.class_weight,
-                "deferral_cost": self.deferral_cost,
-                "random_state": seed,
-                "n_jobs": self.n_jobs,
-            },
-            cv=self.cv,
-            groups=groups,
-            scoring=self.scoring,
-            n_refined=self.n_refined,
-            n_standard_errors=self.n_standard_errors,
-            report=self._say,
-        )
-
     def _machines(self, X: Any, y: Array) -> list[MachineSettings]:
-        return machines_of(self.alphas, self.kernels, self.fit_intercept, X, y)
+        kernels = self.kernels
+        if self._auto_kernels():
+            kernels = ("linear",) if sp.issparse(X) else ("linear", "rbf")
+        return machines_of(self.alphas, kernels, self.fit_intercept, X, y)
 
-    def _class_weight(self) -> Any:
-        return self.class_weight
-
-    def _machine_settings(self, X: Any, y: Array) -> MachineSettings:
-        return self._machines(X, y)[0]
-
-    # -- parameters ---------------------------------------------------------------------------
+    def _policies(self) -> Sequence[Any]:
+        return self.policies
 
     def check_parameters(self) -> None:
         """Refuse parameters of the wrong type or range."""
-        check_folds(self.cv, self.n_jobs)
-        if self.cv is None:
-            raise ValueError("cv=None: candidates are compared on held-out folds, so give folds.")
-        check_cost(self.deferral_cost)
-        if self.scoring is not None:
-            try:
-                find_metric(self.scoring)
-            except ValueError as error:
-                raise ValueError(f"scoring={self.scoring!r}: {error}; or None.") from None
-        if not is_whole(self.n_refined) or self.n_refined < 1:
-            raise ValueError(
-                f"n_refined={plain(self.n_refined)!r} must be a whole number, 1 or larger."
-            )
-        if not is_number(self.n_standard_errors) or self.n_standard_errors < 0:
-            raise ValueError(
-                f"n_standard_errors={plain(self.n_standard_errors)!r} must be a number, 0 or larger."
-            )
-        for name in ("policies", "kernels"):
+        for name in ("policies",) if self._auto_kernels() else ("policies", "kernels"):
             given = getattr(self, name)
             ordered = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str)
             if not ordered or not len(given):
                 raise ValueError(f"{name}={given!r} must be a list with at least one entry.")
-        for policy in self.policies:
-            resolve_team(policy)
+        super().check_parameters()
+        if self._auto_kernels():
+            return
         if (
             self._any_precomputed()
             and len({str(kernel_name(kernel)) for kernel in self.kernels}) > 1
@@ -309,80 +158,14 @@ class AssistedSVCCV(Team):
             )
         for kernel in self.kernels:
             check_kernel(kernel)
-        check_verbose(self.verbose)
 
-    def _all_linear(self) -> bool:
-        return all(kernel_name(kernel) == "linear" for kernel in self.kernels)
+    def _auto_kernels(self) -> bool:
+        return isinstance(self.kernels, str) and self.kernels == "auto"
 
     def _any_precomputed(self) -> bool:
         return any(kernel_name(kernel) == "precomputed" for kernel in self.kernels)
 
     def _takes_sparse(self) -> bool:
-        return self._all_linear()
-
-    def _say(self, text: str) -> None:
-        if self.verbose:
-            print(f"[AssistedSVCCV] {text}")
-
-    # -- the winner knows ---------------------------------------------------------------------
-
-    @property
-    def deferral_threshold_(self) -> float:
-        """`defer` defers above it."""
-        check_is_fitted(self)
-        return float(self.best_estimator_.deferral_threshold_)
-
-    @property
-    def deferral_rate_(self) -> float:
-        """The expected share of new cases that `defer` defers."""
-        check_is_fitted(self)
-        return float(self.best_estimator_.deferral_rate_)
-
-    def decider(self) -> Decider | None:
-        """What the winner needs to decide, as arrays; see `Team.decider`."""
-        check_is_fitted(self)
-        winner = self.best_estimator_
-        return winner.decider() if isinstance(winner, Team) else None
-
-    def _decide(self, X: Any) -> Array:
-        decision: Array = self.best_estimator_.decision_function(X)
-        return decision
-
-    def _rank(self, X: Any) -> Array:
-        score: Array = self.best_estimator_.deferral_score(X)
-        return score
-
-    def defer(self, X: Any) -> Bools:
-        """Whether a human should take each case, one at a time.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Cases.
-
-        Returns
-        -------
-        deferred : ndarray of bool of shape (n_samples,)
-            By the rule of the winner; see `AssistedSVC.defer`.
-        """
-        X = self._check_new(X)
-        deferred: Bools = self.best_estimator_.defer(X)
-        return deferred
-
-    def defer_top(self, X: Any, budget: float | int | None = None) -> Bools:
-        """The cases of this batch that belong most with a human, at most as many as the budget says.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The batch.
-        budget : float, int or None, default=None
-            A fraction of the batch or a number of cases; None is the estimator's own budget.
-
-        Returns
-        -------
-        deferred : ndarray of bool of shape (n_samples,)
-        """
-        X = self._check_new(X)
-        deferred: Bools = self.best_estimator_.defer_top(X, budget)
-        return deferred
+        if self._auto_kernels():
+            return True
+        return all(kernel_name(kernel) == "linear" for kernel in self.kernels)

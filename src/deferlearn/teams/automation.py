@@ -6,20 +6,21 @@ import numpy as np
 
 from deferlearn._utils.types import Array, Bools
 from deferlearn.teams.context import FoldContext, HeldOutScores
+from deferlearn.teams.machine_team import MachineTeam
 from deferlearn.teams.parameters import count_of
 from deferlearn.teams.ranking import Constant
 from deferlearn.teams.samples import Samples
-from deferlearn.teams.team import SVMTeam, Team
+from deferlearn.teams.team import Team
 from deferlearn.teams.threshold import Threshold
 
 NO_CASE = Threshold(np.inf, 0.0, 0.0, 0)
 EVERY_CASE = Threshold(-np.inf, 0.0, 0.0, 0)
 
 
-class FullAutomation(SVMTeam):
-    """The machine answers every case: a plain support vector machine, fitted on all samples.
+class FullAutomation(MachineTeam):
+    """The machine answers every case: a plain support vector machine, or any classifier.
 
-    It is what `AssistedSVC` is at a budget of zero.
+    The SVM is what `AssistedSVC` is at a budget of zero.
 
     Parameters
     ----------
@@ -36,6 +37,15 @@ class FullAutomation(SVMTeam):
         "hard" is for the linear kernel and classes that can be separated.
     class_weight : dict, "balanced" or None, default=None
         The cost of an error on each class.
+    machine : classifier or None, default=None
+        None is the SVM with the parameters above. Any other classifier is fitted by itself, and calibrated
+        on held-out samples.
+    cv : int or splitter, default=5
+        Folds for the calibration; an SVM needs none.
+    n_jobs : int or None, default=None
+        The number of folds to work on at a time.
+    random_state : int, RandomState or None, default=None
+        Seed of the folds, and of a classifier that has none.
 
     Attributes
     ----------
@@ -70,7 +80,7 @@ class FullAutomation(SVMTeam):
     def fit_samples(self, samples: Samples, context: FoldContext | None = None) -> Self:
         """Fit on samples that have been checked already; see `Team.fit_samples`."""
         self._note(samples)
-        self._machine = samples.solve()
+        self._machine, _ = self._in_folds(samples, context, False).final()
         self._threshold, self._rate = NO_CASE, 0.0
         return self
 
@@ -88,7 +98,9 @@ class FullAutomation(SVMTeam):
     def _own_budget(self) -> float:
         return 0.0
 
-    def defer_top(self, X: Any, budget: float | int | None = None) -> Bools:
+    def defer_top(
+        self, X: Any, budget: float | int | None = None, *, machine_scores: Any = None
+    ) -> Bools:
         """No case, whatever the budget.
 
         Parameters
@@ -97,12 +109,14 @@ class FullAutomation(SVMTeam):
             The batch.
         budget : float, int or None, default=None
             Checked, and not used.
+        machine_scores : array-like of shape (n_samples,) or (n_samples, 2), default=None
+            The machine's scores, for a team that was fitted with such scores.
 
         Returns
         -------
         deferred : ndarray of bool of shape (n_samples,)
         """
-        return _all_alike(self._check_new(X).shape[0], budget, False)
+        return _all_alike(self._check_new(X, machine_scores).shape[0], budget, False)
 
 
 class NoAutomation(Team):
@@ -156,7 +170,9 @@ class NoAutomation(Team):
     def _rank(self, X: Any) -> Array:
         return np.ones(X.shape[0])
 
-    def defer_top(self, X: Any, budget: float | int | None = None) -> Bools:
+    def defer_top(
+        self, X: Any, budget: float | int | None = None, *, machine_scores: Any = None
+    ) -> Bools:
         """Every case, whatever the budget.
 
         Parameters
@@ -165,12 +181,14 @@ class NoAutomation(Team):
             The batch.
         budget : float, int or None, default=None
             Checked, and not used.
+        machine_scores : array-like of shape (n_samples,) or (n_samples, 2), default=None
+            The machine's scores, for a team that was fitted with such scores.
 
         Returns
         -------
         deferred : ndarray of bool of shape (n_samples,)
         """
-        return _all_alike(self._check_new(X).shape[0], budget, True)
+        return _all_alike(self._check_new(X, machine_scores).shape[0], budget, True)
 
 
 def _all_alike(n: int, budget: float | int | None, deferred: bool) -> Bools:

@@ -6,9 +6,9 @@ from sklearn.base import clone
 
 from deferlearn.teams.advantage import AdvantageTriage
 from deferlearn.teams.assisted_svc import AssistedSVC
+from deferlearn.teams.assisted_triage import AssistedTriage
 from deferlearn.teams.automation import FullAutomation
 from deferlearn.teams.forest import ForestClassifier
-from deferlearn.teams.machine import MachineSettings
 from deferlearn.teams.policy import DeferralPolicy, resolve_policy
 from deferlearn.teams.predicted_error import PredictedErrorTriage
 from deferlearn.teams.uncertainty import UncertaintyTriage
@@ -25,6 +25,8 @@ TEAMS: dict[str, Any] = {
     "margin": AssistedSVC(policy="margin"),
     "forest": AssistedSVC(policy=DeferralPolicy(ForestClassifier(), features="both")),
     "mlp": AssistedSVC(policy="mlp"),
+    # The same idea for machines other than SVMs, which are refitted in rounds.
+    "assisted": AssistedTriage(human_error="forest"),
 }
 
 DEFAULT_POLICIES = (
@@ -62,9 +64,16 @@ def resolve_team(policy: Any) -> Any:
     return AssistedSVC(policy=policy)
 
 
-def equip(team: Any, settings: MachineSettings, common: dict[str, Any]) -> Any:
+def suits(team: Any, settings: Any) -> bool:
+    """Whether a team can have this machine."""
+    if settings.needs_folds:  # it is no SVM
+        return bool(getattr(team, "takes_any_machine", False))
+    return not getattr(team, "for_brought_machines", False)
+
+
+def equip(team: Any, settings: Any, common: dict[str, Any]) -> Any:
     """The team with this machine, and of the common parameters with those that it has."""
     # Its margin and its cache are the team's own affair.
     own = team.get_params(deep=False).keys() - {"margin", "cache_size"}
-    wanted = vars(settings) | common
+    wanted = settings.team_parameters() | common
     return clone(team).set_params(**{name: wanted[name] for name in own & wanted.keys()})

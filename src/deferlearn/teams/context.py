@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import rankdata
 from sklearn.base import clone
 
-from deferlearn._utils.types import Array, Index
+from deferlearn._utils.types import Array, Bools, Index
 from deferlearn.objective import NumericalError
 from deferlearn.teams.folds import splits_from
 from deferlearn.teams.held_out import Split, held_out
@@ -52,14 +52,12 @@ class FoldContext:
     samples : Samples
         With the settings of the machine.
     folds : list of ndarray
-        Held-out rows; together every row once.
+        Held-out rows; together every row once. Empty if nothing is to be held out.
     seed : int
         Random seed of the models that are fitted.
     n_jobs : int or None
         How many folds to work on at a time.
-    machine : int
-        Number of the machine, where a search tries several on the same folds.
-    machines : sequence of MachineSettings
+    machines : sequence of MachineSettings or BroughtSettings
         All machines of the search.
     """
 
@@ -67,8 +65,7 @@ class FoldContext:
     folds: list[Index]
     seed: int
     n_jobs: int | None = None
-    machine: int = 0
-    machines: Sequence[MachineSettings] = ()
+    machines: Sequence[Any] = ()
     _made: dict[Any, Any] = field(default_factory=dict)
 
     @cached_property
@@ -76,9 +73,19 @@ class FoldContext:
         """The folds as pairs (train, test)."""
         return splits_from(self.folds, len(self.samples))
 
-    def with_machine(self, settings: MachineSettings, machine: int) -> Self:
+    @property
+    def machine(self) -> tuple[Any, bytes | None]:
+        """What tells machines apart: their settings, and the samples that they are fitted on."""
+        trained_on = self.samples.trained_on
+        return self.samples.settings, None if trained_on is None else trained_on.tobytes()
+
+    def with_machine(self, settings: Any) -> Self:
         """The same folds with another machine; what does not depend on it is shared."""
-        return replace(self, samples=replace(self.samples, settings=settings), machine=machine)
+        return replace(self, samples=replace(self.samples, settings=settings))
+
+    def trained_on(self, kept: Bools) -> Self:
+        """The same folds with a machine that is fitted on some of the samples only."""
+        return replace(self, samples=replace(self.samples, trained_on=kept))
 
     def once(self, key: Any, make: Callable[[], Made]) -> Made:
         """What was made under this key before, or is made now."""
@@ -105,24 +112,43 @@ class FoldContext:
 
     def margins(self) -> tuple[Array, list[Array]]:
         """Decision values of machines without a fold: of every sample, and of each machine's own."""
+        settings = self.samples.settings
+        if not isinstance(settings, MachineSettings):
+            return self.once(("margins", self.machine), lambda: settings.margins_in(self))
         key = ("margins", self.machine)
         if key not in self._made:
             # Machines that differ in alpha only are solved one after the other, fold by fold.
-            own = self.samples.settings
-            family = [
-                (number, settings.alpha)
-                for number, settings in enumerate(self.machines)
-                if replace(settings, alpha=own.alpha) == own
-            ] or [(self.machine, own.alpha)]
-            alphas = [alpha for _, alpha in family]
+            family = dict.fromkeys(
+                (
+                    *(m for m in self.machines if isinstance(m, MachineSettings)),
+                    settings,
+                )
+            )
+            alphas = [
+                member.alpha for member in family if replace(member, alpha=settings.alpha) == settings
+            ]
             parts = held_out(_margins, self.splits, self.samples, alphas, n_jobs=self.n_jobs)
-            for place, (number, _) in enumerate(family):
-                self._made["margins", number] = [part[place] for part in parts]
+            for place, alpha in enumerate(alphas):
+                solved = self.with_machine(replace(settings, alpha=alpha)).machine
+                self._made["margins", solved] = [part[place] for part in parts]
         made = self._made[key]
         for part in made:
             if isinstance(part, NumericalError):
                 raise part
         return self.join([new for new, _ in made]), [own for _, own in made]
+
+    def final(self) -> tuple[Any, Array]:
+        """The machine fitted on all samples, and its decision values of them."""
+        settings = self.samples.settings
+
+        def make() -> tuple[Any, Array]:
+            if not isinstance(settings, MachineSettings):
+                final: tuple[Any, Array] = settings.final_in(self)
+                return final
+            machine = self.samples.training_part().solve()
+            return machine, machine.decision_function(self.samples.X)
+
+        return self.once(("final", self.machine), make)
 
     def join(self, parts: Sequence[Array]) -> Array:
         """What was found fold by fold, in the order of the samples."""
@@ -140,9 +166,10 @@ def _margins(
     train: Index, test: Index, samples: Samples, alphas: list[float]
 ) -> list[tuple[Array, Array] | NumericalError]:
     """For each alpha, decision values of the rows ``test`` and of a machine's own rows, or the error."""
-    part, new = samples.part(train), samples.seen_by(test, train)
+    whole, new = samples.part(train), samples.seen_by(test, train)
+    part = whole.training_part()
     # A kernel is evaluated once for all alphas, unless its values take too much memory.
-    share = len(alphas) > 1 and len(test) * len(train) <= SHARED_VALUES
+    share = part is whole and len(alphas) > 1 and len(test) * len(train) <= SHARED_VALUES
     values = part.settings.kernel_values(new, part.X) if share else None
     found: list[Any] = [None] * len(alphas)
     for place, objective in part.objectives(alphas):
@@ -151,7 +178,12 @@ def _margins(
             continue
         machine = part.with_alpha(alphas[place]).machine_in(objective)
         decided = machine.decide_by(values) if share else machine.decision_function(new)
-        found[place] = (decided, part.own_decisions(objective, machine))
+        own = (
+            part.own_decisions(objective, machine)
+            if part is whole
+            else machine.decision_function(whole.X)
+        )
+        found[place] = (decided, own)
     return found
 
 

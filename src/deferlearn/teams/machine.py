@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -34,6 +34,28 @@ class MachineSettings:
     margin: str
     cache_size: float = 512.0  # megabytes
     approximate: bool = False  # whether certified bounds of gains are enough
+
+    # Its margins have a scale of their own, so that nothing is learned from held-out samples.
+    needs_folds: ClassVar[bool] = False
+
+    @property
+    def family(self) -> str:
+        """Its name in the results of a search."""
+        return f"{self.kernel if isinstance(self.kernel, str) else 'kernel'} SVM"
+
+    def team_parameters(self) -> dict[str, Any]:
+        """The parameters of a team with this machine."""
+        return vars(self) | {"machine": None}
+
+    def parameters(self) -> dict[str, Any]:
+        """What sets it apart from other machines: the parameters that matter to its kernel."""
+        used: dict[str, tuple[str, ...]] = {"poly": ("degree", "gamma", "coef0"), "rbf": ("gamma",)}
+        names = used.get(self.kernel, ()) if isinstance(self.kernel, str) else ()
+        return {
+            "alpha": self.alpha,
+            "kernel": self.kernel,
+            **{name: getattr(self, name) for name in names},
+        }
 
     @property
     def linear(self) -> bool:

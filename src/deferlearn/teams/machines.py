@@ -1,4 +1,4 @@
-"""The machines among which `AssistedSVCCV` chooses: kernels times regularisations."""
+"""The SVMs among which a search chooses: kernels times regularisations."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -6,13 +6,19 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.spatial.distance import pdist
 
 from deferlearn._utils.checks import is_number, is_whole, plain
 from deferlearn._utils.types import Array
 from deferlearn.teams.machine import MachineSettings, settings_of
 
-# Of the grid that a number of alphas stands for.
-SMALLEST_ALPHA, LARGEST_ALPHA = 1e-3, 10.0
+# Of the grid that a number of alphas stands for: the smallest and the largest one. The features of the
+# rbf kernel have length 1, however many columns there are, so that it wants less regularisation.
+ALPHAS, RBF_ALPHAS = (1e-3, 10.0), (1e-4, 1.0)
+# Of the rbf kernel, in units of one over the typical squared distance, by so many rows.
+WIDTHS = (0.3, 1.0, 3.0)
+MEASURED_ROWS = 500
 KERNEL_PARAMETERS = {"kernel", "degree", "gamma", "coef0"}
 
 
@@ -20,10 +26,9 @@ def machines_of(
     alphas: Any, kernels: Any, fit_intercept: Any, X: Any, signs: Array
 ) -> list[MachineSettings]:
     """Every machine, kernel by kernel."""
-    values = _alphas_of(alphas)
     machines = []
-    for kernel in kernels:
-        given = dict(kernel) if isinstance(kernel, Mapping) else {"kernel": kernel}
+    for given in (one for kernel in kernels for one in _widths_of(kernel, X)):
+        values = _alphas_of(alphas, RBF_ALPHAS if str(given["kernel"]) == "rbf" else ALPHAS)
         asked = SimpleNamespace(
             **{"kernel": "linear", "degree": 3, "gamma": "scale", "coef0": 0.0, **given},
             alpha=values[0],
@@ -35,9 +40,28 @@ def machines_of(
     return machines
 
 
-def _alphas_of(asked: Any) -> list[float]:
+def _widths_of(kernel: Any, X: Any) -> list[dict[str, Any]]:
+    """A kernel's parameters; the name "rbf" stands for several widths."""
+    if isinstance(kernel, Mapping):
+        return [{"kernel": "linear", **kernel}]
+    if isinstance(kernel, str) and kernel == "rbf" and not sp.issparse(X):
+        typical = typical_distance(X)
+        return [{"kernel": kernel, "gamma": width / typical} for width in WIDTHS]
+    return [{"kernel": kernel}]
+
+
+def typical_distance(X: Array) -> float:
+    """The median of the squared distances between some rows that differ; 1 if none do."""
+    rows = np.linspace(0, len(X) - 1, min(len(X), MEASURED_ROWS)).astype(np.int64)
+    apart = pdist(np.asarray(X[rows], dtype=np.float64), "sqeuclidean")
+    apart = apart[apart > 0]
+    typical = float(np.median(apart)) if len(apart) else 1.0
+    return typical if np.isfinite(typical) else 1.0
+
+
+def _alphas_of(asked: Any, ends: tuple[float, float]) -> list[float]:
     if is_whole(asked) and asked >= 1:
-        return [float(a) for a in np.geomspace(SMALLEST_ALPHA, LARGEST_ALPHA, int(asked))]
+        return [float(a) for a in np.geomspace(*ends, int(asked))]
     if not np.iterable(asked) or isinstance(asked, str | Mapping):
         raise ValueError(
             f"alphas={plain(asked)!r} must be the number of values to try, or a list of positive numbers."
@@ -63,14 +87,3 @@ def check_kernel(kernel: Any) -> None:
 def kernel_name(kernel: Any) -> Any:
     """The name, or the function, of an entry of the kernels to try."""
     return kernel.get("kernel", "linear") if isinstance(kernel, Mapping) else kernel
-
-
-def parameters_of(settings: MachineSettings) -> dict[str, Any]:
-    """The machine's parameters that matter to its kernel."""
-    used: dict[str, tuple[str, ...]] = {"poly": ("degree", "gamma", "coef0"), "rbf": ("gamma",)}
-    names = used.get(settings.kernel, ()) if isinstance(settings.kernel, str) else ()
-    return {
-        "alpha": settings.alpha,
-        "kernel": settings.kernel,
-        **{name: getattr(settings, name) for name in names},
-    }

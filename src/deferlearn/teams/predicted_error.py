@@ -62,6 +62,10 @@ class PredictedErrorTriage(Triage):
         The model that predicts errors from x; it needs `predict_proba`, and is cloned for each of the two.
         None is the paper's perceptron on standardised features: 100 hidden ReLU units, an L2 penalty,
         stochastic gradient descent.
+    machine : classifier or None, default=None
+        None is the SVM with the parameters above. Any other classifier with `predict_proba` or
+        `decision_function` is fitted by itself, and calibrated on held-out samples. For scores of a machine
+        that cannot be retrained, see ``machine_scores`` in `fit`.
     cv : int, splitter or None, default=5
         Folds behind the threshold of `defer`: for each fold, the machine and both classifiers are fitted
         on the others. None uses the scores of the training samples.
@@ -162,9 +166,7 @@ class PredictedErrorTriage(Triage):
                 stacklevel=3,
             )
 
-    def _fit_ranker(
-        self, samples: Samples, own: Array, context: FoldContext | None, seed: int
-    ) -> Any:
+    def _fit_ranker(self, samples: Samples, own: Array, context: FoldContext, seed: int) -> Any:
         rows = np.arange(len(samples))
         human = self._human_model(rows, rows, samples, seed)
         return self._machine_model(rows, rows, samples, seed, own), human
@@ -173,7 +175,7 @@ class PredictedErrorTriage(Triage):
         splits, samples, seed, jobs = context.splits, context.samples, context.seed, context.n_jobs
         # The human is the same beside every machine.
         humans = context.once(
-            ("human errors", context.name_of(self, *NOT_OF_RANKERS, *KERNEL_PARAMETERS, "alpha")),
+            ("human errors", context.name_of(self, *NOT_OF_RANKERS, *KERNEL_PARAMETERS, "alpha", "machine")),
             lambda: held_out(self._human_model, splits, samples, seed, n_jobs=jobs),
         )
         own = context.margins()[1]

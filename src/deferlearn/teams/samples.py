@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from deferlearn._utils.types import Array, Index
+from deferlearn._utils.types import Array, Bools, Index
 from deferlearn.humans.human import Human
 from deferlearn.humans.losses import LOSS_WRONG
-from deferlearn.teams.machine import Machine, MachineSettings, machine_of
+from deferlearn.teams.machine import Machine, machine_of
 
 if TYPE_CHECKING:
     from deferlearn.objective import NumericalError
@@ -39,8 +39,10 @@ class Samples:
         What an error on each sample costs, whoever errs.
     human : Human
         The human's answers.
-    settings : MachineSettings
+    settings : MachineSettings or BroughtSettings
         The machine's parameters.
+    trained_on : ndarray of bool of shape (n_samples,) or None
+        The samples that the machine is fitted on; None is all of them.
     """
 
     X: Any
@@ -49,7 +51,8 @@ class Samples:
     y: Array
     weights: Array
     human: Human
-    settings: MachineSettings
+    settings: Any
+    trained_on: Bools | None = None
 
     def __len__(self) -> int:
         return len(self.y)
@@ -63,12 +66,17 @@ class Samples:
             y=self.y[rows],
             weights=self.weights[rows],
             human=self.human.part(rows),
+            trained_on=None if self.trained_on is None else self.trained_on[rows],
         )
+
+    def training_part(self) -> Self:
+        """The samples that the machine is fitted on."""
+        return self if self.trained_on is None else self.part(np.flatnonzero(self.trained_on))
 
     def seen_by(self, rows: Index, fitted: Index) -> Any:
         """Features of some rows as a machine fitted on the rows ``fitted`` takes them."""
         X = self.X[rows]
-        return X[:, fitted] if self.settings.precomputed else X
+        return X[:, fitted] if getattr(self.settings, "precomputed", False) else X
 
     def objective(self, n_jobs: int | None = None) -> "MachineObjective":
         """The machine's objective on these samples, solved."""

@@ -16,19 +16,20 @@ from deferlearn.humans.answers import find_missing
 from deferlearn.humans.losses import majority_labels
 from deferlearn.metrics import evaluate_team, find_metric
 from deferlearn.objective import NumericalError
-from deferlearn.teams.candidates import equip, resolve_team
+from deferlearn.teams.blend import BlendSettings
+from deferlearn.teams.candidates import equip, resolve_team, suits
 from deferlearn.teams.choice import by_group, choose
 from deferlearn.teams.context import SELECTION, FoldContext, scores_by_fitting
 from deferlearn.teams.machine import MachineSettings
-from deferlearn.teams.machines import parameters_of
 from deferlearn.teams.parameters import count_of
 from deferlearn.teams.samples import Samples
+from deferlearn.teams.team import Team
 from deferlearn.teams.threshold import first_of
 
 # What uncertainty triage stands for where it only finds the machines for teams that are not quick.
 PILOT = "every policy"
 # Units of a search's work beside the trials of its slow policies.
-MACHINE, WINNER = "machine", "winner"
+MACHINE, FINALIST, WINNER = "machine", "finalist", "winner"
 # How long a trial of a team that trains machines of its own takes, compared with the folds of one machine.
 # It matters only until the first such trial is done.
 OWN_MACHINES = 10.0
@@ -39,8 +40,6 @@ class Trial(NamedTuple):
 
     Attributes
     ----------
-    positive : ndarray of bool of shape (n_samples,)
-        Whether the machine's answer is the second class.
     deferred : ndarray of bool of shape (n_samples,)
         The samples that went to the human.
     by_fold : ndarray of shape (n_folds,)
@@ -50,7 +49,6 @@ class Trial(NamedTuple):
         is the score of all samples.
     """
 
-    positive: Bools
     deferred: Bools
     by_fold: Array
     by_part: Array
@@ -63,7 +61,7 @@ class Outcome(NamedTuple):
     ----------
     team : estimator
         The winner, with the parameters of its machine.
-    settings : MachineSettings
+    settings : MachineSettings, BroughtSettings or BlendSettings
         Its machine.
     params : dict
         Its policy as given, and the machine's parameters.
@@ -73,17 +71,18 @@ class Outcome(NamedTuple):
         Its mean score.
     cv_results : dict of ndarray
         A row per candidate, as in `sklearn.model_selection.GridSearchCV`.
-    machine : int
-        The number of its machine.
     """
 
     team: Any
-    settings: MachineSettings
+    settings: Any
     params: dict[str, Any]
     place: int
     score: float
     cv_results: dict[str, Any]
-    machine: int
+
+
+# A policy, by its place among the policies, and its machine, by its place among the machines.
+Candidate = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ class Search:
     ----------
     context : FoldContext
         The samples in folds; what teams make of them is shared by all candidates and budgets.
-    machines : list of MachineSettings
+    machines : list of MachineSettings or BroughtSettings
         Machines to try.
     policies : sequence
         Ways to share the work, from simple to elaborate; see `resolve_team`.
@@ -110,12 +109,20 @@ class Search:
         The number of machines with which teams that are not quick are tried.
     n_standard_errors : float
         How many standard errors from the best are a near-tie.
+    blend : bool
+        Whether the mean of the best machines of all families is tried, too.
+    repeats : sequence of FoldContext
+        The same samples in other folds, on which the best candidates are tried again.
+    n_finalists : int
+        How many candidates these are.
+    given_scores : bool
+        Whether the machine's scores were given, as the last column of the features.
     report : callable
         Called with a line of text per candidate.
     """
 
     context: FoldContext
-    machines: list[MachineSettings]
+    machines: list[Any]
     policies: Sequence[Any]
     common: dict[str, Any]
     cv: Any = 5
@@ -123,6 +130,10 @@ class Search:
     scoring: Any = None
     n_refined: int = 2
     n_standard_errors: float = 1.0
+    blend: bool = False
+    repeats: Sequence[FoldContext] = ()
+    n_finalists: int = 6
+    given_scores: bool = False
     report: Callable[[str], None] = lambda text: None
 
     def units(self) -> dict[str, tuple[int, float]]:
@@ -130,8 +141,10 @@ class Search:
 
         Quick teams share the machines of the folds, so that all of them with a machine are one unit.
         """
-        machines = len(self.machines)
+        machines = len(self.machines) + self._can_blend()
         units = {MACHINE: (machines, 1.0), WINNER: (1, 1.0)}
+        if self.repeats:
+            units[FINALIST] = (self.n_finalists * len(self.repeats), 1.0)
         for policy in self.policies:
             team = resolve_team(policy)
             if not getattr(team, "is_quick", False):
@@ -140,63 +153,33 @@ class Search:
                 units[str(policy)] = (min(self.n_refined, machines), weight)
         return units
 
+    def _can_blend(self) -> bool:
+        return self.blend and len({settings.family for settings in self.machines}) > 1
+
     def run(self, budget: float, progress: Progress | None = None) -> Outcome:
         """Try the quick teams with every machine, the others with the best of these, and choose."""
         progress = Progress(self.units()) if progress is None else progress
         self.context.forget(SELECTION)  # those of another budget
-        teams = [resolve_team(policy) for policy in self.policies]
-        # A team of other authors need not declare what ours do.
-        quick = [place for place, team in enumerate(teams) if getattr(team, "is_quick", False)]
-        tried: dict[tuple[int, int], Trial] = {}
-        failures: list[NumericalError] = []
-
-        def attempt(team: Any, machine: int, policy: Any) -> Trial | None:
-            """A trial; None where the machine cannot be solved, which must not end the search."""
-            settings = self.machines[machine]
-            what = f"{policy}, kernel {settings.kernel}, alpha {settings.alpha:g}"
-            try:
-                trial = self._try(team, machine, budget)
-            except NumericalError as error:
-                failures.append(error)
-                warnings.warn(f"Left out: {what}. {error}", FitFailedWarning, stacklevel=4)
-                return None
-            if policy != PILOT:
-                self.report(f"{what}: {trial.by_part.mean():.4f}")
-            return trial
-
-        best = np.full(len(self.machines), -np.inf)
-        for machine in range(len(self.machines)):
-            progress.begin(MACHINE)
-            for place in quick:
-                trial = attempt(teams[place], machine, self.policies[place])
-                if trial is not None:
-                    tried[place, machine] = trial
-                    best[machine] = max(best[machine], trial.by_part.mean())
-            if not quick:  # uncertainty finds the machines for the others
-                pilot = attempt(resolve_team("uncertainty"), machine, PILOT)
-                best[machine] = -np.inf if pilot is None else pilot.by_part.mean()
-            progress.done()
-        refined = np.sort(np.argsort(-best, kind="stable")[: self.n_refined])
-        for place in (place for place in range(len(teams)) if place not in quick):
-            for machine in refined[np.isfinite(best[refined])].tolist():
-                progress.begin(str(self.policies[place]))
-                trial = attempt(teams[place], machine, self.policies[place])
-                progress.done()
-                if trial is not None:
-                    tried[place, machine] = trial
-        if not tried:
-            raise failures[0]
-        return self._conclude(tried, teams, budget)
+        trials = _Trials(self, budget, progress)
+        trials.try_quick()
+        if self._can_blend():
+            trials.try_blend()
+        trials.try_slow()
+        if not trials.tried:
+            raise trials.failures[0]
+        finalists = trials.try_finalists() if self.repeats else list(trials.tried)
+        return self._conclude(trials, finalists)
 
     def fit(self, outcome: Outcome, budget: float | int) -> Any:
         """The winner fitted on all samples, with the same folds behind its threshold.
 
         What the search has fitted on these folds is not fitted again.
         """
-        context = self.context.with_machine(outcome.settings, outcome.machine)
+        context = self.context.with_machine(outcome.settings)
         samples = context.samples
         winner = equip(outcome.team, outcome.settings, {**self.common, "budget": budget})
-        if hasattr(winner, "fit_samples"):
+        if isinstance(winner, Team):
+            winner.takes_given(self.given_scores)
             winner.fit_samples(samples, context)
         else:
             winner = equip(winner, outcome.settings, {"cv": context.splits})
@@ -205,9 +188,9 @@ class Search:
         own = winner.get_params(deep=False)
         return winner.set_params(**{"cv": self.cv} if "cv" in own else {})
 
-    def _try(self, team: Any, machine: int, budget: float) -> Trial:
-        settings = self.machines[machine]
-        context = self.context.with_machine(settings, machine)
+    def try_in(self, context: FoldContext, team: Any, settings: Any, budget: float) -> Trial:
+        """A trial of one candidate on the folds of a context."""
+        context = context.with_machine(settings)
         ready = equip(team, settings, {**self.common, "budget": budget, "n_jobs": None})
         if hasattr(ready, "held_out_scores"):
             ready.check_parameters()
@@ -216,16 +199,16 @@ class Search:
             found = scores_by_fitting(equip(ready, settings, {"cv": None}), context)
         count = count_of(float(found.rate), len(found.score))
         deferred = first_of(found.score, count) & (found.score > -np.inf)
-        return self._scored(found.decision > 0, deferred)
+        return self._scored(context, found.decision > 0, deferred)
 
-    def _scored(self, positive: Bools, deferred: Bools) -> Trial:
-        samples, folds = self.context.samples, self.context.folds
+    def _scored(self, context: FoldContext, positive: Bools, deferred: Bools) -> Trial:
+        samples, folds = context.samples, context.folds
         if self.scoring is None:
             machine = samples.machine_cost(np.where(positive, 1.0, -1.0))
             human = samples.human_cost(self.common["deferral_cost"])
             gain = -np.where(deferred, human, machine)
             by_fold = np.array([gain[fold].mean() for fold in folds])
-            return Trial(positive, deferred, by_fold, by_group(gain, self.groups))
+            return Trial(deferred, by_fold, by_group(gain, self.groups))
         function, larger = find_metric(self.scoring)
         said = np.where(deferred, answers_of(samples), samples.classes[positive.astype(np.int64)])
 
@@ -240,45 +223,170 @@ class Search:
             return value if larger else -value
 
         by_fold = np.array([value_in(fold) for fold in folds])
-        return Trial(positive, deferred, by_fold, by_fold)
+        return Trial(deferred, by_fold, by_fold)
 
-    def _conclude(
-        self, tried: dict[tuple[int, int], Trial], teams: list[Any], budget: float
-    ) -> Outcome:
-        """The table of all candidates, and the choice."""
+    def _conclude(self, trials: "_Trials", finalists: list[Candidate]) -> Outcome:
+        """The table of all candidates, and the choice among the finalists."""
+        machines, tried = trials.machines, trials.tried
         # Of candidates that tie exactly the larger alpha comes first: the simpler machine.
-        keys = sorted(tried, key=lambda key: (key[0], -self.machines[key[1]].alpha, key[1]))
+        keys = sorted(
+            tried, key=lambda key: (key[0], -getattr(machines[key[1]], "alpha", 0.0), key[1])
+        )
         scores = np.array([tried[key].by_fold for key in keys])
-        parts = [tried[key].by_part for key in keys]
+        # Finalists are judged by all folds that they were tried on.
+        parts = [trials.repeated.get(key, tried[key].by_part) for key in keys]
         mean = np.array([part.mean() for part in parts])
         params = [
-            {"policy": self.policies[place], **parameters_of(self.machines[machine])}
+            {"policy": self.policies[place], **self._name(machines[machine])}
             for place, machine in keys
         ]
         cv_results = {
             "params": params,
             "param_policy": _objects([p["policy"] for p in params]),
-            "param_alpha": np.array([p["alpha"] for p in params]),
-            "param_kernel": _objects([p["kernel"] for p in params]),
+            "param_machine": _objects([machines[machine].family for _, machine in keys]),
+            "param_alpha": np.array([p.get("alpha", np.nan) for p in params]),
+            "param_kernel": _objects([p.get("kernel") for p in params]),
             **{f"split{k}_test_score": scores[:, k] for k in range(scores.shape[1])},
             "mean_test_score": mean,
             "std_test_score": scores.std(axis=1),
             "rank_test_score": rankdata(-np.round(mean, 12), method="min").astype(np.int32),
             "deferral_rate": np.array([tried[key].deferred.mean() for key in keys]),
         }
-        index = choose(
-            mean,
-            np.array([place for place, _ in keys]),
-            lambda a, b: parts[a] - parts[b],
-            float(self.n_standard_errors),
-            np.array([not getattr(teams[place], "is_assisted", True) for place, _ in keys]),
+        if self.repeats:
+            cv_results["finalist"] = np.array([key in finalists for key in keys])
+        among = np.flatnonzero([key in finalists for key in keys])
+        index = int(
+            among[
+                choose(
+                    mean[among],
+                    np.array([keys[k][0] for k in among]),
+                    lambda a, b: parts[among[a]] - parts[among[b]],
+                    float(self.n_standard_errors),
+                    np.array(
+                        [not getattr(trials.teams[keys[k][0]], "is_assisted", True) for k in among]
+                    ),
+                )
+            ]
         )
         place, machine = keys[index]
+        settings = machines[machine]
+        team = equip(trials.teams[place], settings, {**self.common, "budget": trials.budget})
+        return Outcome(team, settings, params[index], index, float(mean[index]), cv_results)
+
+    def _name(self, settings: Any) -> dict[str, Any]:
+        """What a machine is called in the table: its family where there are several kinds of machines."""
+        only_svms = all(isinstance(machine, MachineSettings) for machine in self.machines)
+        return ({} if only_svms else {"machine": settings.family}) | settings.parameters()
+
+
+@dataclass
+class _Trials:
+    """The trials of one run of a search."""
+
+    search: Search
+    budget: float
+    progress: Progress
+
+    def __post_init__(self) -> None:
+        self.teams = [resolve_team(policy) for policy in self.search.policies]
+        # A team of other authors need not declare what ours do.
+        self.quick = [
+            place for place, team in enumerate(self.teams) if getattr(team, "is_quick", False)
+        ]
+        self.machines: list[Any] = []
+        self.best: list[float] = []  # score of each machine with a quick team
+        self.tried: dict[Candidate, Trial] = {}
+        self.repeated: dict[Candidate, Array] = {}  # the mean score in each part over all repeats
+        self.failures: list[NumericalError] = []
+
+    def try_quick(self) -> None:
+        """Try the quick teams with every machine."""
+        for settings in self.search.machines:
+            self._try_machine(settings)
+
+    def try_blend(self) -> None:
+        """Try the quick teams with the mean of the best machines of all families."""
+        members = [self.machines[place] for place in self._best_of_families()]
+        if len(members) > 1:
+            self._try_machine(BlendSettings(tuple(members)))
+
+    def try_slow(self) -> None:
+        """Try the other teams with the best machines: first the best of each family, then any."""
+        first = self._best_of_families()
+        others = [m for m in self._by_score() if m not in first]
+        refined = sorted((first + others)[: self.search.n_refined])
+        for place in (place for place in range(len(self.teams)) if place not in self.quick):
+            for machine in refined:
+                self.progress.begin(str(self.search.policies[place]))
+                self._try(place, machine)
+                self.progress.done()
+
+    def try_finalists(self) -> list[Candidate]:
+        """Try the best candidates, one per policy and family, on other folds."""
+        ranked = sorted(self.tried, key=lambda key: -self.tried[key].by_part.mean())
+        finalists: dict[tuple[int, str], Candidate] = {}
+        for place, machine in ranked:
+            finalists.setdefault((place, self.machines[machine].family), (place, machine))
+        chosen = list(finalists.values())[: self.search.n_finalists]
+        for place, machine in chosen:
+            parts = [self.tried[place, machine].by_part]
+            for context in self.search.repeats:
+                self.progress.begin(FINALIST)
+                trial = self._attempt(context, place, machine)
+                parts += [] if trial is None else [trial.by_part]
+                self.progress.done()
+            if len({len(part) for part in parts}) == 1:
+                self.repeated[place, machine] = np.asarray(np.mean(parts, axis=0))
+        return chosen
+
+    def _by_score(self) -> list[int]:
+        order = np.argsort(-np.array(self.best), kind="stable")
+        return [int(m) for m in order if np.isfinite(self.best[m])]
+
+    def _best_of_families(self) -> list[int]:
+        """The best machine of each family, the best family first."""
+        found: dict[str, int] = {}
+        for machine in self._by_score():
+            found.setdefault(self.machines[machine].family, machine)
+        return list(found.values())
+
+    def _try_machine(self, settings: Any) -> None:
+        machine = len(self.machines)
+        self.machines.append(settings)
+        self.best.append(-np.inf)
+        self.progress.begin(MACHINE)
+        for place in self.quick:
+            self._try(place, machine)
+        if not self.quick:  # uncertainty finds the machines for the others
+            pilot = self._attempt(self.search.context, None, machine)
+            self.best[machine] = -np.inf if pilot is None else float(pilot.by_part.mean())
+        self.progress.done()
+
+    def _try(self, place: int, machine: int) -> None:
+        if not suits(self.teams[place], self.machines[machine]):
+            return
+        trial = self._attempt(self.search.context, place, machine)
+        if trial is not None:
+            self.tried[place, machine] = trial
+            if place in self.quick:
+                self.best[machine] = max(self.best[machine], float(trial.by_part.mean()))
+
+    def _attempt(self, context: FoldContext, place: int | None, machine: int) -> Trial | None:
+        """A trial; None where the machine cannot be solved, which must not end the search."""
         settings = self.machines[machine]
-        team = equip(teams[place], settings, {**self.common, "budget": budget})
-        return Outcome(
-            team, settings, params[index], index, float(mean[index]), cv_results, machine
-        )
+        team = resolve_team("uncertainty") if place is None else self.teams[place]
+        policy = PILOT if place is None else self.search.policies[place]
+        own = ", ".join(f"{name} {value}" for name, value in settings.parameters().items())
+        what = f"{policy}, {settings.family}" + (f", {own}" if own else "")
+        try:
+            trial = self.search.try_in(context, team, settings, self.budget)
+        except NumericalError as error:
+            self.failures.append(error)
+            warnings.warn(f"Left out: {what}. {error}", FitFailedWarning, stacklevel=6)
+            return None
+        if place is not None:
+            self.search.report(f"{what}: {trial.by_part.mean():.4f}")
+        return trial
 
 
 def _objects(values: list[Any]) -> NDArray[Any]:

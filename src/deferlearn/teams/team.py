@@ -13,6 +13,7 @@ from deferlearn._utils.checks import check_flag
 from deferlearn._utils.types import Array, Bools
 from deferlearn.humans.human import Human, read_human, warn_if_reordered
 from deferlearn.humans.labels import binary_labels, check_truth
+from deferlearn.teams.brought import read_scores, with_scores
 from deferlearn.teams.context import FoldContext, HeldOutScores, scores_by_fitting
 from deferlearn.teams.decider import Decider
 from deferlearn.teams.machine import Machine, MachineSettings, settings_of
@@ -33,19 +34,27 @@ class Team(ClassifierMixin, BaseEstimator):
     classes_: NDArray[Any]
     _threshold: Threshold
     _rate: float
-    _machine: Machine
+    _machine: Any
 
     # With metadata routing, `fit` asks for the human by itself.
     __metadata_request__fit: ClassVar[dict[str, bool]] = {
         "human_loss": True,
         "human_scores": True,
         "human_labels": True,
+        "machine_scores": True,
     }
+    __metadata_request__predict: ClassVar[dict[str, bool]] = {"machine_scores": True}
+    __metadata_request__decision_function: ClassVar[dict[str, bool]] = {"machine_scores": True}
+    __metadata_request__score: ClassVar[dict[str, bool]] = {"machine_scores": True}
     # Whether it ever asks a human, and whether a search can try it with every machine at little cost.
     is_assisted: ClassVar[bool] = True
     is_quick: bool = False
     # Whether its ranking, and not only its threshold, is learned from held-out samples.
     needs_folds: bool = False
+    # Whether its machine may be any classifier, and whether `fit` may be given a machine's scores.
+    takes_any_machine: ClassVar[bool] = False
+    takes_scores: ClassVar[bool] = False
+    _given_scores: bool = False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -66,6 +75,7 @@ class Team(ClassifierMixin, BaseEstimator):
         human_loss: ArrayLike | None = None,
         human_scores: ArrayLike | None = None,
         human_labels: ArrayLike | None = None,
+        machine_scores: ArrayLike | None = None,
     ) -> Self:
         """Fit the machine, and learn which cases to defer.
 
@@ -87,6 +97,11 @@ class Team(ClassifierMixin, BaseEstimator):
             over several readers.
         human_labels : array-like of shape (n_samples,) or (n_samples, n_readers), default=None
             Answers in the labels of y; right costs 0, wrong costs 2.
+        machine_scores : array-like of shape (n_samples,) or (n_samples, 2), default=None
+            Scores of a machine that cannot be retrained, such as a product's: probabilities of the second
+            class, or any numbers; with two columns, the probabilities of both classes. Nothing is refitted:
+            the scores are calibrated, and take the place of the machine. New cases need them too. Only
+            teams with a parameter ``machine`` take them.
 
         Returns
         -------
@@ -94,6 +109,7 @@ class Team(ClassifierMixin, BaseEstimator):
             The fitted estimator.
         """
         self.__dict__.pop("_threshold", None)  # a fit that fails leaves no half of an older one
+        self._note_scores(machine_scores)
         self.check_parameters()
         given: dict[str, Any] = {
             "human_loss": human_loss,
@@ -101,7 +117,7 @@ class Team(ClassifierMixin, BaseEstimator):
             "human_labels": human_labels,
         }
         warn_if_reordered(X, **given)
-        samples = self._read_samples(X, y, given)
+        samples = self._read_samples(X, y, given, machine_scores)
         self._warn_of(samples.human)
         return self.fit_samples(samples)
 
@@ -143,7 +159,28 @@ class Team(ClassifierMixin, BaseEstimator):
     def _warn_of(self, human: Human) -> None:
         """Warn of what is strange about the human, where this team learns from them."""
 
-    def _read_samples(self, X: Any, y: Any, given: dict[str, Any]) -> Samples:
+    def _note_scores(self, machine_scores: Any) -> None:
+        """Note whether the machine's scores are given; most teams have a machine of their own."""
+        if machine_scores is not None and not self.takes_scores:
+            raise ValueError(
+                f"{type(self).__name__} trains its own machine, so it takes no machine_scores; "
+                "UncertaintyTriage, AdvantageTriage, PredictedErrorTriage and TeamCV do."
+            )
+        self.takes_given(machine_scores is not None)
+
+    def takes_given(self, scores: bool) -> None:
+        """Say whether the last column of the samples holds the machine's scores, as a search knows.
+
+        Parameters
+        ----------
+        scores : bool
+            Whether it does.
+        """
+        self._given_scores = scores
+
+    def _read_samples(
+        self, X: Any, y: Any, given: dict[str, Any], machine_scores: Any = None
+    ) -> Samples:
         """The samples in the form that the engine takes."""
         X, labels = validate_data(
             self, X, y, dtype=np.float64, accept_sparse="csr" if self._takes_sparse() else False
@@ -151,13 +188,15 @@ class Team(ClassifierMixin, BaseEstimator):
         classes, signs = binary_labels(labels)
         weights = error_weights(self._class_weight(), labels, signs, classes)
         human = read_human(signs, classes, **given)
+        if machine_scores is not None:
+            X = with_scores(X, read_scores(machine_scores, X.shape[0]))
         settings = self._machine_settings(X, signs)
         return Samples(X, labels, classes, signs, weights, human, settings)
 
     def _note(self, samples: Samples) -> None:
         """Note what is known before anything is learned."""
         self.classes_ = samples.classes
-        self.n_features_in_ = samples.X.shape[1]
+        self.n_features_in_ = samples.X.shape[1] - int(self._given_scores)
 
     @property
     def deferral_threshold_(self) -> float:
@@ -209,57 +248,73 @@ class Team(ClassifierMixin, BaseEstimator):
 
     # -- what users ask -----------------------------------------------------------------------
 
-    def _check_new(self, X: Any) -> Any:
+    def _check_new(self, X: Any, machine_scores: Any = None) -> Any:
         check_is_fitted(self)
         sparse = "csr" if self._takes_sparse() else False
-        return validate_data(self, X, reset=False, dtype=np.float64, accept_sparse=sparse)
+        X = validate_data(self, X, reset=False, dtype=np.float64, accept_sparse=sparse)
+        if self._given_scores != (machine_scores is not None):
+            raise ValueError(
+                "This team was fitted with machine_scores: give the scores of these cases, too."
+                if self._given_scores
+                else "machine_scores were given, but this team was fitted without them."
+            )
+        if machine_scores is None:
+            return X
+        return with_scores(X, read_scores(machine_scores, X.shape[0]))
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: Any, *, machine_scores: Any = None) -> Array:
         """The machine's decision value for every row, positive for the second of the classes.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Cases; rows of kernel values with the training samples if the kernel is precomputed.
+        machine_scores : array-like of shape (n_samples,) or (n_samples, 2), default=None
+            The machine's scores of these cases, for a team that was fitted with such scores.
 
         Returns
         -------
         decision : ndarray of shape (n_samples,)
         """
-        X = self._check_new(X)
+        X = self._check_new(X, machine_scores)
         return self._decide(X)
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any, *, machine_scores: Any = None) -> NDArray[Any]:
         """The machine's answer for every row, deferred or not.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Cases.
+        machine_scores : array-like of shape (n_samples,) or (n_samples, 2), default=None
+            The machine's scores of these cases, for a team that was fitted with such scores.
 
         Returns
         -------
         labels : ndarray of shape (n_samples,)
         """
-        decision = self.decision_function(X)  # says first if nothing has been fitted
+        # This says first if nothing has been fitted.
+        decision = self.decision_function(X, machine_scores=machine_scores)
         return self.classes_[(decision > 0).astype(np.int64)]
 
-    def deferral_score(self, X: Any) -> Array:
+    def deferral_score(self, X: Any, *, machine_scores: Any = None) -> Array:
         """How much each case belongs with a human: larger is more.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Cases.
+        machine_scores : array-like of shape (n_samples,) or (n_samples, 2), default=None
+            The machine's scores of these cases, for a team that was fitted with such scores.
 
         Returns
         -------
         score : ndarray of shape (n_samples,)
         """
-        X = self._check_new(X)
+        X = self._check_new(X, machine_scores)
         return self._rank(X)
 
-    def defer(self, X: Any) -> Bools:
+    def defer(self, X: Any, *, machine_scores: Any = None) -> Bools:
         """Whether a human should take each case, one at a time.
 
         A case is deferred if its score is above `deferral_threshold_`, which keeps the expected rate on
@@ -271,15 +326,19 @@ class Team(ClassifierMixin, BaseEstimator):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Cases.
+        machine_scores : array-like of shape (n_samples,) or (n_samples, 2), default=None
+            The machine's scores of these cases, for a team that was fitted with such scores.
 
         Returns
         -------
         deferred : ndarray of bool of shape (n_samples,)
         """
-        X = self._check_new(X)
+        X = self._check_new(X, machine_scores)
         return self._threshold.apply(self._rank(X), X)
 
-    def defer_top(self, X: Any, budget: float | int | None = None) -> Bools:
+    def defer_top(
+        self, X: Any, budget: float | int | None = None, *, machine_scores: Any = None
+    ) -> Bools:
         """The cases of this batch that belong most with a human, as many as the budget says.
 
         This is the paper's rule: it needs all cases at once, and what happens to one depends on the
@@ -293,18 +352,22 @@ class Team(ClassifierMixin, BaseEstimator):
         budget : float, int or None, default=None
             A fraction of the batch or a number of cases. None is the estimator's own budget, as the
             fraction that it was of the training samples.
+        machine_scores : array-like of shape (n_samples,) or (n_samples, 2), default=None
+            The machine's scores of these cases, for a team that was fitted with such scores.
 
         Returns
         -------
         deferred : ndarray of bool of shape (n_samples,)
         """
-        X = self._check_new(X)
+        X = self._check_new(X, machine_scores)
         own = self._own_budget() if budget is None else budget
         count = count_of(own, X.shape[0], "cases")
         # Where no case is deferred one at a time, scores do not tell which would be first.
         return first_of(self._rank(X), 0 if self._threshold.value == np.inf else count)
 
-    def predict_assisted(self, X: Any, human_labels: Answers, batch: bool = False) -> NDArray[Any]:
+    def predict_assisted(
+        self, X: Any, human_labels: Answers, batch: bool = False, *, machine_scores: Any = None
+    ) -> NDArray[Any]:
         """The team's answer: the human's where a case is deferred, else the machine's.
 
         Parameters
@@ -318,17 +381,53 @@ class Team(ClassifierMixin, BaseEstimator):
             without any answer is an error: the machine does not silently stand in.
         batch : bool, default=False
             Whether to defer by `defer_top` instead of `defer`.
+        machine_scores : array-like of shape (n_samples,) or (n_samples, 2), default=None
+            The machine's scores of these cases, for a team that was fitted with such scores.
 
         Returns
         -------
         labels : ndarray of shape (n_samples,)
         """
         warn_if_reordered(X, human_labels=human_labels)
-        deferred = self.defer_top(X) if check_flag("batch", batch) else self.defer(X)
-        return team_labels(self.predict(X), deferred, human_labels, self.classes_)
+        defer = self.defer_top if check_flag("batch", batch) else self.defer
+        deferred = defer(X, machine_scores=machine_scores)
+        said = self.predict(X, machine_scores=machine_scores)
+        return team_labels(said, deferred, human_labels, self.classes_)
+
+    def score(
+        self, X: Any, y: ArrayLike, sample_weight: Any = None, *, machine_scores: Any = None
+    ) -> float:
+        """Accuracy of the machine alone, as scikit-learn expects; that of the team is `score_assisted`.
+
+        `cross_val_score` and `GridSearchCV` call it: give them `deferlearn.make_team_scorer` as
+        ``scoring`` to judge the team.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Cases.
+        y : array-like of shape (n_samples,)
+            True labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the cases.
+        machine_scores : array-like of shape (n_samples,) or (n_samples, 2), default=None
+            The machine's scores of these cases, for a team that was fitted with such scores.
+
+        Returns
+        -------
+        accuracy : float
+        """
+        said = self.predict(X, machine_scores=machine_scores)
+        return float(accuracy_score(y, said, sample_weight=sample_weight))
 
     def score_assisted(
-        self, X: Any, y: ArrayLike, human_labels: Answers, batch: bool = False
+        self,
+        X: Any,
+        y: ArrayLike,
+        human_labels: Answers,
+        batch: bool = False,
+        *,
+        machine_scores: Any = None,
     ) -> float:
         """Accuracy of the team.
 
@@ -340,12 +439,14 @@ class Team(ClassifierMixin, BaseEstimator):
             True labels.
         human_labels, batch
             As in `predict_assisted`.
+        machine_scores : array-like of shape (n_samples,) or (n_samples, 2), default=None
+            The machine's scores of these cases, for a team that was fitted with such scores.
 
         Returns
         -------
         accuracy : float
         """
-        answers = self.predict_assisted(X, human_labels, batch)
+        answers = self.predict_assisted(X, human_labels, batch, machine_scores=machine_scores)
         return float(accuracy_score(check_truth(y, self.classes_), answers))
 
 
@@ -388,11 +489,15 @@ class SVMTeam(Team):
         return settings_of(self, X, y)
 
     def _decide(self, X: Any) -> Array:
-        return self._machine.decision_function(X)
+        decision: Array = self._machine.decision_function(X)
+        return decision
 
     def decider(self) -> Decider | None:
         """What the fitted team needs to decide, as arrays; see `Team.decider`."""
-        machine, ranking = self._fitted_machine(), self._ranking()
+        machine = self._fitted_machine()
+        if not isinstance(machine, Machine):
+            return None
+        ranking = self._ranking()
         named = isinstance(machine.settings.kernel, str) and not machine.settings.precomputed
         if ranking is None or not named:
             return None
@@ -416,14 +521,20 @@ class SVMTeam(Team):
         """Whether `defer_top` leaves out cases that humans are not expected to decide better."""
         return False
 
-    def _fitted_machine(self) -> Machine:
+    def _fitted_machine(self) -> Any:
         check_is_fitted(self)
         return self._machine
+
+    def _fitted_svm(self, name: str) -> Machine:
+        machine = self._fitted_machine()
+        if not isinstance(machine, Machine):
+            raise AttributeError(f"{name} exists for a team whose machine is an SVM; see machine_.")
+        return machine
 
     @property
     def coef_(self) -> Array:
         """The weight vector w, for a linear kernel."""
-        machine = self._fitted_machine()
+        machine = self._fitted_svm("coef_")
         if machine.coef is None:
             kernel = machine.settings.kernel
             raise AttributeError(f"coef_ exists for kernel='linear' only, not {kernel!r}.")
@@ -432,20 +543,20 @@ class SVMTeam(Team):
     @property
     def intercept_(self) -> Array:
         """The offset b."""
-        return np.array([self._fitted_machine().intercept])
+        return np.array([self._fitted_svm("intercept_").intercept])
 
     @property
     def dual_coef_(self) -> Array:
         """Coefficients of the support vectors in w."""
-        return self._fitted_machine().dual_coef[None, :]
+        return self._fitted_svm("dual_coef_").dual_coef[None, :]
 
     @property
     def support_(self) -> NDArray[np.int64]:
         """Rows of the support vectors."""
-        return self._fitted_machine().support
+        return self._fitted_svm("support_").support
 
     @property
     def support_vectors_(self) -> Any:
         """The support vectors; empty for a precomputed kernel."""
-        vectors = self._fitted_machine().vectors
+        vectors = self._fitted_svm("support_vectors_").vectors
         return np.empty((0, 0)) if vectors is None else vectors

@@ -1,16 +1,15 @@
 """Triage: a machine on all samples, and a ranking of new cases with the threshold that belongs to it."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from deferlearn._utils.types import Array
 from deferlearn.teams.context import FoldContext, HeldOutScores
-from deferlearn.teams.folds import random_folds
-from deferlearn.teams.parameters import check_folds, count_of, draw_seed, share_of
+from deferlearn.teams.machine_team import MachineTeam
+from deferlearn.teams.parameters import count_of, share_of
 from deferlearn.teams.samples import Samples
-from deferlearn.teams.team import SVMTeam
 from deferlearn.teams.threshold import Threshold, ranks_among, threshold_at, threshold_from_folds
 
 # Parameters that have no part in how cases are ranked.
@@ -18,7 +17,7 @@ NOT_OF_RANKERS = ("budget", "use_full_budget", "cv", "n_jobs", "random_state")
 
 
 @dataclass(eq=False, repr=False)
-class Triage(SVMTeam):
+class Triage(MachineTeam):
     """A team that ranks cases by what it expects of machine and human.
 
     A class says by `_rank_by` how a ranker ranks cases, and by `_fit_ranker` and `_rankers` how one is
@@ -26,38 +25,24 @@ class Triage(SVMTeam):
     """
 
     budget: float | int = 0.2
-    _: KW_ONLY
-    cv: Any = 5
-    n_jobs: int | None = None
-    random_state: Any = None
-
-    def check_parameters(self) -> None:
-        """Refuse parameters of the wrong type or range."""
-        check_folds(self.cv, self.n_jobs)
 
     def fit_samples(self, samples: Samples, context: FoldContext | None = None) -> Self:
         """Fit on samples that have been checked already; see `Team.fit_samples`."""
         self._note(samples)
         self.n_samples_fit_ = len(samples)
         count_of(self.budget, len(samples))
-        seed = draw_seed(self.random_state) if context is None else context.seed
         rate = self._own_budget()
-        machine = samples.solve()
-        own = machine.decision_function(samples.X)
-        if not (self.needs_folds or 0.0 < rate < 1.0):
-            context = None
-        elif context is None and self.cv is not None:
-            folds = random_folds(self.cv, samples.X, samples.y, seed)
-            context = FoldContext(samples, folds, seed, self.n_jobs)
+        context = self._in_folds(samples, context, self.needs_folds or 0.0 < rate < 1.0)
+        seed = context.seed
+        self._machine, own = context.final()
         self._ranker = self._fit_ranker(samples, own, context, seed)
         scores = self._rank_by(self._ranker, samples.X, own)
-        if context is None:
+        if not context.folds:
             self._threshold, self._rate = threshold_at(scores, rate, seed), rate
         else:
             held_out, ranks = self._scores_and_ranks(context)
             threshold = threshold_from_folds(ranks, scores, rate, len(context.folds), seed)
             self._threshold, self._rate = self._lower(threshold, rate, held_out)
-        self._machine = machine
         return self
 
     def _scores_and_ranks(self, context: FoldContext) -> tuple[Array, Array]:
@@ -94,9 +79,7 @@ class Triage(SVMTeam):
 
     # -- what a class says --------------------------------------------------------------------
 
-    def _fit_ranker(
-        self, samples: Samples, own: Array, context: FoldContext | None, seed: int
-    ) -> Any:
+    def _fit_ranker(self, samples: Samples, own: Array, context: FoldContext, seed: int) -> Any:
         """Whatever `_rank_by` needs; ``own`` are the machine's decision values of its own samples."""
         return None
 

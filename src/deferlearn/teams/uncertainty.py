@@ -34,6 +34,10 @@ class UncertaintyTriage(Triage):
         "hard" is for the linear kernel and classes that can be separated.
     class_weight : dict, "balanced" or None, default=None
         The cost of an error on each class.
+    machine : classifier or None, default=None
+        None is the SVM with the parameters above. Any other classifier with `predict_proba` or
+        `decision_function` is fitted by itself, and calibrated on held-out samples. For scores of a machine
+        that cannot be retrained, see ``machine_scores`` in `fit`.
     cv : int, splitter or None, default=5
         Folds behind the threshold of `defer`: a machine is surer of samples that it has seen. None uses
         the margins of the training samples.

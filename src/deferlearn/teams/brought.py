@@ -1,0 +1,298 @@
+"""Machines that users bring: any scikit-learn classifier, or the scores of one that cannot be retrained.
+
+Their scores are *calibrated* on held-out samples: the decision value of a case is an estimate of the log-odds
+of the second class, in which the classes have the weights of their errors. So decision values of different
+machines mean the same, and the machine answers with the class whose error would cost more.
+"""
+
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from deferlearn._utils.threads import one_openmp_thread
+from deferlearn._utils.types import Array, Index
+from deferlearn.teams.held_out import held_out
+from deferlearn.teams.policy import seed_all
+
+if TYPE_CHECKING:
+    from deferlearn.teams.context import FoldContext
+    from deferlearn.teams.samples import Samples
+
+# Probabilities of 0 and 1 (of a forest whose trees agree, say) become finite log-odds.
+SURE = 0.005
+# Of the logistic regression that calibrates: as good as none, and finite where scores separate the classes.
+WEAK_PENALTY = 100.0
+# Up to so many values a classifier is fitted by one OpenMP thread.
+FEW_VALUES = 1_000_000
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """From the score of a machine to log-odds: ``slope * score + offset``."""
+
+    slope: float
+    offset: float
+
+    def __call__(self, scores: Array) -> Array:
+        """Log-odds of the second class."""
+        return self.slope * scores + self.offset
+
+
+def calibrate(scores: Array, y: Array, weights: Array) -> Calibration:
+    """Fit a logistic curve to the classes (-1, +1) of samples that the machine had not seen."""
+    centre, spread = float(scores.mean()), float(scores.std())
+    if len(np.unique(y)) < 2:
+        return Calibration(0.0, float(y[0]))
+    if not spread > 0.0:
+        spread = 1.0
+    model = LogisticRegression(C=WEAK_PENALTY)
+    model.fit(((scores - centre) / spread)[:, None], y, sample_weight=weights)
+    slope = float(model.coef_[0, 0]) / spread
+    return Calibration(slope, float(model.intercept_[0]) - slope * centre)
+
+
+def log_odds(probability: Array, sure: float = SURE) -> Array:
+    """Log-odds of probabilities, none of them infinite."""
+    clipped = np.clip(probability, sure, 1.0 - sure)
+    return np.log(clipped / (1.0 - clipped))
+
+
+def scores_from(estimator: Any, X: Any) -> Array:
+    """What a fitted classifier says of cases, as one number each that grows with the second class."""
+    with one_openmp_thread() if X.shape[0] * X.shape[1] <= FEW_VALUES else nullcontext():
+        if hasattr(estimator, "decision_function"):
+            return np.asarray(estimator.decision_function(X), dtype=np.float64).reshape(X.shape[0])
+        return log_odds(np.asarray(estimator.predict_proba(X), dtype=np.float64)[:, 1])
+
+
+@dataclass(eq=False)
+class BroughtMachine:
+    """A fitted classifier with the calibration of its scores.
+
+    Attributes
+    ----------
+    estimator : classifier
+        Fitted on all samples.
+    calibration : Calibration
+        Learned from held-out samples.
+    """
+
+    estimator: Any
+    calibration: Calibration
+
+    def decision_function(self, X: Any) -> Array:
+        """Calibrated log-odds of the second class."""
+        return self.calibration(scores_from(self.estimator, X))
+
+
+@dataclass(frozen=True, eq=False)
+class BroughtSettings:
+    """A classifier that is fitted by itself, as the machine of a team.
+
+    Attributes
+    ----------
+    estimator : classifier
+        Not fitted.
+    family : str
+        Its name in the results of a search.
+    """
+
+    estimator: Any
+    family: str = ""
+
+    # As `MachineSettings` says of an SVM.
+    linear = precomputed = False
+    needs_folds = True
+
+    def team_parameters(self) -> dict[str, Any]:
+        """The parameters of a team with this machine."""
+        return {"machine": self.estimator}
+
+    def parameters(self) -> dict[str, Any]:
+        """What sets it apart from other machines of its family."""
+        return {}
+
+    def margins_in(self, context: "FoldContext") -> tuple[Array, list[Array]]:
+        """Calibrated decision values of held-out samples; see `FoldContext.margins`.
+
+        A classifier may know its own samples by heart. So its "own" decision values, too, are those of
+        samples that it had not seen.
+        """
+        y, weights = context.samples.y, context.samples.weights
+        raw = self._raw(context)
+        calibrated = [
+            calibrate(raw[rest], y[rest], weights[rest])(raw[fold]) for rest, fold in context.splits
+        ]
+        margin = context.join(calibrated)
+        return margin, [margin[rest] for rest, _ in context.splits]
+
+    def final_in(self, context: "FoldContext") -> tuple[BroughtMachine, Array]:
+        """The machine fitted on all samples, and decision values as `margins_in` explains them."""
+        samples, raw = context.samples, self._raw(context)
+        estimator = fitted_on(samples.training_part(), self.estimator, context.seed)
+        machine = BroughtMachine(estimator, calibrate(raw, samples.y, samples.weights))
+        return machine, context.margins()[0]
+
+    def _raw(self, context: "FoldContext") -> Array:
+        """Scores of held-out samples, not calibrated."""
+        return context.once(
+            ("raw", context.machine),
+            lambda: context.join(
+                held_out(
+                    _scores_without,
+                    context.splits,
+                    context.samples,
+                    self.estimator,
+                    context.seed,
+                    n_jobs=context.n_jobs,
+                )
+            ),
+        )
+
+
+class GivenScores(BroughtSettings):
+    """Scores that are given, as the machine of a team: they are the last column of the features."""
+
+    def __init__(self) -> None:
+        super().__init__(ScoreColumn(), "given scores")
+
+    def team_parameters(self) -> dict[str, Any]:
+        """The parameters of a team with this machine: none, since its `fit` is given the scores."""
+        return {"machine": None}
+
+
+def fitted_on(samples: "Samples", estimator: Any, seed: int) -> Any:
+    """A clone fitted on samples, with their weights if they differ and it can take them."""
+    model = clone(estimator)
+    seed_all(model, seed)
+    weighted = len(np.unique(samples.weights)) > 1 and has_fit_parameter(model, "sample_weight")
+    more = {"sample_weight": samples.weights} if weighted else {}
+    small = samples.X.shape[0] * samples.X.shape[1] <= FEW_VALUES
+    with one_openmp_thread() if small else nullcontext():
+        return model.fit(samples.X, samples.labels, **more)
+
+
+def _scores_without(
+    train: Index, test: Index, samples: "Samples", estimator: Any, seed: int
+) -> Array:
+    part = samples.part(train).training_part()
+    if len(np.unique(part.y)) < 2:  # a machine that knows one class answers with it
+        return np.full(len(test), part.y[0] if len(part) else 0.0)
+    return scores_from(fitted_on(part, estimator, seed), samples.X[test])
+
+
+class ScoreColumn(ClassifierMixin, BaseEstimator):
+    """The machine of a team that is given its scores: they are the last column of X.
+
+    Scores that are all between 0 and 1 when it is fitted are probabilities, and become log-odds.
+    """
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Look at the scores; there is nothing else to learn.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Features, and the scores as the last column.
+        y : array-like of shape (n_samples,)
+            Two classes.
+        """
+        scores = _last_column(X)
+        self.classes_ = np.unique(y)
+        self.probabilities_ = bool(scores.min() >= 0.0 and scores.max() <= 1.0)
+        return self
+
+    def decision_function(self, X: Any) -> Array:
+        """The scores, or log-odds of probabilities.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            As in `fit`.
+        """
+        check_is_fitted(self)
+        scores = _last_column(X)
+        return log_odds(scores, 1e-6) if self.probabilities_ else scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The second class where the score is positive, or the probability larger than 1/2.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            As in `fit`.
+        """
+        return np.asarray(self.classes_[(self.decision_function(X) > 0).astype(np.int64)])
+
+
+def _last_column(X: Any) -> Array:
+    column = X[:, [-1]]
+    return np.asarray(column.todense() if sp.issparse(column) else column, dtype=np.float64)[:, 0]
+
+
+def with_scores(X: Any, scores: Array) -> Any:
+    """Features with the machine's scores as the last column."""
+    if sp.issparse(X):
+        return sp.csr_array(sp.hstack([X, sp.csr_array(scores[:, None])]))
+    return np.hstack([X, scores[:, None]])
+
+
+def read_scores(machine_scores: Any, n: int) -> Array:
+    """The scores of n cases as numbers, checked; of two columns, one per class, the second is taken."""
+    try:
+        scores = np.asarray(machine_scores, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"machine_scores must hold numbers: {error}") from None
+    if scores.ndim == 2 and scores.shape[1] == 2:
+        scores = scores[:, 1]
+    if scores.ndim != 1:
+        raise ValueError(
+            f"machine_scores has the shape {scores.shape}: give one score per case, or two columns of "
+            "probabilities, one per class."
+        )
+    if len(scores) != n:
+        raise ValueError(f"machine_scores has {len(scores)} rows, but X has {n}: give one per case.")
+    bad = np.flatnonzero(~np.isfinite(scores))
+    if len(bad):
+        raise ValueError(
+            f"machine_scores has {scores[bad[0]]} at row {bad[0]} (and {len(bad) - 1} more such rows): a "
+            "case without a score cannot be decided; leave it out, or send it to a human."
+        )
+    return scores
+
+
+def check_machine(machine: Any, name: str = "machine") -> None:
+    """Refuse what is no classifier, or one that gives no score."""
+    if machine is None:
+        return
+    if isinstance(machine, type):
+        raise ValueError(f"{name}={machine!r} is a class; give an instance, with parentheses.")
+    if isinstance(machine, str) or not hasattr(machine, "fit") or not is_classifier(machine):
+        raise ValueError(f"{name}={machine!r} must be a scikit-learn classifier or None.")
+    if hasattr(machine, "predict_assisted") and getattr(machine, "is_assisted", True):
+        raise ValueError(
+            f"{name}={machine!r} is a team itself; give the classifier that is to be its machine."
+        )
+    if not any(hasattr(machine, method) for method in ("decision_function", "predict_proba")):
+        raise ValueError(
+            f"{name}={machine!r} has neither decision_function nor predict_proba, so there is no score to "
+            "tell how sure it is; set its option for probabilities, or take another classifier."
+        )
+
+
+def takes_sparse(machine: Any) -> bool:
+    """Whether a classifier says that it takes sparse features."""
+    return bool(get_tags(machine).input_tags.sparse)
