@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     from deferlearn.teams.policy import DeferralPolicy
     from deferlearn.teams.predicted_error import PredictedErrorTriage
     from deferlearn.teams.storage import load, save
+    from deferlearn.teams.surrogates.compare_confidence import CompareConfidence
+    from deferlearn.teams.surrogates.cross_entropy import CrossEntropySurrogate
+    from deferlearn.teams.surrogates.differentiable_triage import DifferentiableTriage
+    from deferlearn.teams.surrogates.one_vs_all import OneVsAllSurrogate
+    from deferlearn.teams.surrogates.realizable import RealizableSurrogate
     from deferlearn.teams.uncertainty import UncertaintyTriage
 
 __all__ = [
@@ -33,10 +38,15 @@ __all__ = [
     "AssistedPipeline",
     "AssistedSVC",
     "AssistedSVCCV",
+    "CompareConfidence",
+    "CrossEntropySurrogate",
     "DeferralPolicy",
+    "DifferentiableTriage",
     "FullAutomation",
     "NoAutomation",
+    "OneVsAllSurrogate",
     "PredictedErrorTriage",
+    "RealizableSurrogate",
     "UncertaintyTriage",
     "load",
     "make_assisted_pipeline",
@@ -55,6 +65,11 @@ __getattr__ = on_first_use(
         "NoAutomation": "automation",
         "PredictedErrorTriage": "predicted_error",
         "UncertaintyTriage": "uncertainty",
+        "CompareConfidence": "surrogates.compare_confidence",
+        "CrossEntropySurrogate": "surrogates.cross_entropy",
+        "DifferentiableTriage": "surrogates.differentiable_triage",
+        "OneVsAllSurrogate": "surrogates.one_vs_all",
+        "RealizableSurrogate": "surrogates.realizable",
         "load": "storage",
         "make_assisted_pipeline": "pipeline",
         "save": "storage",
