@@ -20,9 +20,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import logsumexp
 from sklearn.exceptions import ConvergenceWarning
 
+from deferlearn._utils.threads import one_blas_thread
 from deferlearn._utils.types import Array
 
 # The value of a loss at outputs F, and its gradient.
@@ -99,7 +99,8 @@ def fit_linear(
         first = np.column_stack([start.coef, start.intercept])
     options: dict[str, float] = {"maxiter": STEPS, "maxfun": 2 * STEPS, "maxcor": MEMORY}
     options |= {"gtol": GRADIENT, "ftol": 1e-15}
-    found = minimize(objective, first.ravel(), jac=True, method="L-BFGS-B", options=options)
+    with one_blas_thread():
+        found = minimize(objective, first.ravel(), jac=True, method="L-BFGS-B", options=options)
     if found.status == 1:
         warnings.warn(
             f"L-BFGS has not converged in {STEPS} steps: alpha={alpha:g} is small for these samples.",
@@ -137,4 +138,5 @@ def standardisation(X: Array) -> tuple[Array, Array]:
 
 def log_softmax(F: Array) -> Array:
     """Logarithms of probabilities that are proportional to exp(F), row by row."""
-    return np.asarray(F - logsumexp(F, axis=1, keepdims=True))
+    shifted = F - F.max(axis=1, keepdims=True)
+    return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True)))

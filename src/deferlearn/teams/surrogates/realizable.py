@@ -138,6 +138,12 @@ class RealizableSurrogate(SurrogateTeam):
     _: KW_ONLY
     joint_weight: float = 1.0
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # Of its machine, which learns nothing from what the human gets right: without a human, nothing.
+        tags.classifier_tags.poor_score = self.joint_weight == 1.0
+        return tags
+
     def check_parameters(self) -> None:
         """Refuse parameters of the wrong type or range."""
         super().check_parameters()
