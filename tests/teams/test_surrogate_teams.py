@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,6 +21,7 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from threadpoolctl import threadpool_limits
 
 import deferlearn
 from deferlearn import AssistedSVC, AssistedSVCCV, datasets, load, save
@@ -208,6 +210,13 @@ def test_unread_samples_train_the_machine(name):
     assert not np.allclose(clf.decision_function(NEW), other.decision_function(NEW))
 
 
+@pytest.fixture
+def one_thread():
+    """Threads of tiny trees wait for each other, the more the busier the processors are."""
+    with threadpool_limits(1):
+        yield
+
+
 # -- any machine ------------------------------------------------------------------------------
 
 
@@ -221,6 +230,7 @@ def test_unread_samples_train_the_machine(name):
     ],
     ids=lambda machine: type(machine).__name__,
 )
+@pytest.mark.usefixtures("one_thread")
 def test_compare_confidence_with_any_machine(machine, tmp_path):
     readers = np.column_stack([LABELS, np.where(RNG.rand(80) < 0.2, -Y, Y)])
     clf = fitted("compare", human={"human_labels": readers}, machine=machine, cv=3)
@@ -411,6 +421,14 @@ def test_a_search_can_choose_it(name):
     alone = AssistedSVCCV(policies=[TEAMS[name]], alphas=[0.01], cv=3, random_state=0)
     alone.fit(X, Y, human_labels=EXPERT)
     assert alone.score_assisted(X, Y, EXPERT) > alone.score(X, Y)
+
+
+def test_a_search_with_sparse_samples_says_what_it_cannot_try():
+    search = AssistedSVCCV(policies=[TEAMS["compare"]], alphas=[0.01], cv=3, random_state=0)
+    with pytest.raises(TypeError, match="CompareConfidence standardises features"):
+        search.fit(sp.csr_array(X), Y, human_labels=EXPERT)
+    with pytest.raises(TypeError, match=r"[Ss]parse"):
+        fitted("compare", sp.csr_array(X))
 
 
 @pytest.mark.parametrize("name", TEAMS)

@@ -67,7 +67,12 @@ class LinearModel:
 
 
 def fit_linear(
-    X: Array, n_outputs: int, alpha: float, loss: Loss, start: LinearModel | None = None
+    X: Array,
+    n_outputs: int,
+    alpha: float,
+    loss: Loss,
+    start: LinearModel | None = None,
+    precision: float = GRADIENT,
 ) -> tuple[LinearModel, float]:
     """The outputs that minimise a loss, and the value of the objective.
 
@@ -83,6 +88,8 @@ def fit_linear(
         From outputs to the mean loss and its gradient.
     start : LinearModel or None, default=None
         Weights to start from; None is zero.
+    precision : float, default=1e-6
+        The largest entry of the gradient at which to stop.
 
     Returns
     -------
@@ -98,7 +105,7 @@ def fit_linear(
     if start is not None:
         first = np.column_stack([start.coef, start.intercept])
     options: dict[str, float] = {"maxiter": STEPS, "maxfun": 2 * STEPS, "maxcor": MEMORY}
-    options |= {"gtol": GRADIENT, "ftol": 1e-15}
+    options |= {"gtol": precision, "ftol": 1e-15}
     with one_blas_thread():
         found = minimize(objective, first.ravel(), jac=True, method="L-BFGS-B", options=options)
     if found.status == 1:
