@@ -79,10 +79,19 @@ class LearnedTeam(Team):
                 stacklevel=3,
             )
 
+    def _check_dense(self, samples: Samples) -> None:
+        """Refuse sparse samples of a search, whose other teams may take them."""
+        if hasattr(samples.X, "tocsr"):
+            raise TypeError(
+                f"X is sparse, but {type(self).__name__} standardises features, which leaves no zeros; "
+                "give X.toarray()."
+            )
+
     # -- fitting ------------------------------------------------------------------------------
 
     def fit_samples(self, samples: Samples, context: FoldContext | None = None) -> Self:
         """Fit on samples that have been checked already; see `Team.fit_samples`."""
+        self._check_dense(samples)
         self._note(samples)
         self.n_samples_fit_ = len(samples)
         count_of(self.budget, len(samples))
@@ -121,6 +130,7 @@ class LearnedTeam(Team):
     def _parts(self, context: FoldContext) -> list[Part]:
         """What models without each fold say, made once for all budgets where the budget plays no role."""
         samples, seed, jobs = context.samples, context.seed, context.n_jobs
+        self._check_dense(samples)
         costs, share = class_costs(samples), share_of(self.budget, len(samples))
 
         def make() -> list[Part]:

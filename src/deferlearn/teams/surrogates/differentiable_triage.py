@@ -94,8 +94,10 @@ class DifferentiableTriage(LearnedTeam):
         The labels; the second is the positive class.
     deferred_ : ndarray of bool of shape (n_samples_fit_,)
         The samples that were deferred in training.
-    objective_values_ : ndarray of shape (n_rounds,)
-        The team's objective with the machine on all samples, and after each round.
+    n_iter_ : int
+        The number of rounds, of which the first is the machine on all samples.
+    objective_values_ : ndarray of shape (n_iter_,)
+        The team's objective after each round.
     deferral_threshold_ : float
         `defer` defers above it.
     deferral_rate_ : float
@@ -134,6 +136,12 @@ class DifferentiableTriage(LearnedTeam):
         """The samples that were deferred in training."""
         check_is_fitted(self)
         return self._model.deferred
+
+    @property
+    def n_iter_(self) -> int:
+        """The number of rounds, of which the first is the machine on all samples."""
+        check_is_fitted(self)
+        return len(self._model.values)
 
     @property
     def objective_values_(self) -> Array:

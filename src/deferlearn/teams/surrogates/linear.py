@@ -20,9 +20,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import logsumexp
 from sklearn.exceptions import ConvergenceWarning
 
+from deferlearn._utils.threads import one_blas_thread
 from deferlearn._utils.types import Array
 
 # The value of a loss at outputs F, and its gradient.
@@ -67,7 +67,12 @@ class LinearModel:
 
 
 def fit_linear(
-    X: Array, n_outputs: int, alpha: float, loss: Loss, start: LinearModel | None = None
+    X: Array,
+    n_outputs: int,
+    alpha: float,
+    loss: Loss,
+    start: LinearModel | None = None,
+    precision: float = GRADIENT,
 ) -> tuple[LinearModel, float]:
     """The outputs that minimise a loss, and the value of the objective.
 
@@ -83,6 +88,8 @@ def fit_linear(
         From outputs to the mean loss and its gradient.
     start : LinearModel or None, default=None
         Weights to start from; None is zero.
+    precision : float, default=1e-6
+        The largest entry of the gradient at which to stop.
 
     Returns
     -------
@@ -98,8 +105,9 @@ def fit_linear(
     if start is not None:
         first = np.column_stack([start.coef, start.intercept])
     options: dict[str, float] = {"maxiter": STEPS, "maxfun": 2 * STEPS, "maxcor": MEMORY}
-    options |= {"gtol": GRADIENT, "ftol": 1e-15}
-    found = minimize(objective, first.ravel(), jac=True, method="L-BFGS-B", options=options)
+    options |= {"gtol": precision, "ftol": 1e-15}
+    with one_blas_thread():
+        found = minimize(objective, first.ravel(), jac=True, method="L-BFGS-B", options=options)
     if found.status == 1:
         warnings.warn(
             f"L-BFGS has not converged in {STEPS} steps: alpha={alpha:g} is small for these samples.",
@@ -137,4 +145,5 @@ def standardisation(X: Array) -> tuple[Array, Array]:
 
 def log_softmax(F: Array) -> Array:
     """Logarithms of probabilities that are proportional to exp(F), row by row."""
-    return np.asarray(F - logsumexp(F, axis=1, keepdims=True))
+    shifted = F - F.max(axis=1, keepdims=True)
+    return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True)))

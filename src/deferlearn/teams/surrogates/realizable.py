@@ -12,6 +12,9 @@ from deferlearn.teams.surrogates.linear import LinearModel, Loss, fit_linear, lo
 from deferlearn.teams.surrogates.surrogate import SurrogateTeam
 from deferlearn.teams.surrogates.targets import Targets, targets_of
 
+# A minimum that is only started from need not be exact.
+START_PRECISION = 1e-3
+
 
 def realizable_loss(targets: Targets, joint_weight: float = 1.0) -> Loss:
     """The weighted loss over all outputs, which is not convex; see `RealizableSurrogate`."""
@@ -138,6 +141,12 @@ class RealizableSurrogate(SurrogateTeam):
     _: KW_ONLY
     joint_weight: float = 1.0
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # Of its machine, which learns nothing from what the human gets right: without a human, nothing.
+        tags.classifier_tags.poor_score = self.joint_weight == 1.0
+        return tags
+
     def check_parameters(self) -> None:
         """Refuse parameters of the wrong type or range."""
         super().check_parameters()
@@ -149,7 +158,8 @@ class RealizableSurrogate(SurrogateTeam):
     def _fit_model(self, samples: Samples, share: float, seed: int) -> LinearModel:
         X, targets, alpha = samples.X, targets_of(samples), float(self.alpha)
         n_outputs, loss = len(samples.classes) + 1, self._loss(targets)
-        convex, _ = fit_linear(X, n_outputs, alpha, cross_entropy_loss(targets, 1.0))
+        nearby = cross_entropy_loss(targets, 1.0)
+        convex, _ = fit_linear(X, n_outputs, alpha, nearby, precision=START_PRECISION)
         found = [fit_linear(X, n_outputs, alpha, loss, start) for start in (None, convex)]
         return min(found, key=lambda pair: pair[1])[0]
 
