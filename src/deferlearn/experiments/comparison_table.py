@@ -125,7 +125,7 @@ def dataset_differences(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def seconds_per_method(rows: pd.DataFrame) -> pd.DataFrame:
-    """Mean seconds per split, all budgets together: a line per method, a column per data set."""
+    """Mean processor seconds per split, all budgets together: a line per method, a column per data set."""
     total = rows.groupby(["method", "dataset", "seed"], sort=False)["seconds"].sum()
     mean = total.groupby(level=["method", "dataset"], sort=False).mean()
     return mean.unstack("dataset")
