@@ -50,9 +50,10 @@ class CrossEntropySurrogate(SurrogateTeam):
 
     At the minimum over all functions of x the human is right with probability
     :math:`h = p_\bot / (1 - a p_\bot)`, and :math:`p_k / (1 - a p_\bot)` is the probability of the class
-    k, where samples that the human gets right count a. The score is :math:`\min(h, 1)` minus the largest of these, minus
-    `deferral_cost`: at no cost it is positive where the paper defers, :math:`p_\bot > \max_k p_k`. The
-    estimate h has no upper bound, which Verma and Nalisnick (2022) criticise, hence the minimum.
+    k, where samples that the human gets right count a. The score is :math:`\min(h, 1)` minus the largest
+    of these, minus `deferral_cost`: at no cost it is positive where the paper defers,
+    :math:`p_\bot > \max_k p_k`. The estimate h has no upper bound, which Verma and Nalisnick (2022)
+    criticise, hence the minimum.
 
     Parameters
     ----------
