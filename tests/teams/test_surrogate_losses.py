@@ -104,7 +104,7 @@ def test_a_loss_is_the_weighted_sum_over_samples(name):
 
 
 def test_the_realizable_loss_bounds_the_teams_error():
-    """Twice its logarithm to base 2 is at least 1 wherever the team errs, as the paper proves."""
+    """Twice the loss, with logarithms to base 2, is at least 1 wherever the team errs."""
     rng = np.random.RandomState(0)
     for _ in range(500):
         outputs, code, right = rng.normal(size=(1, 4)), rng.randint(3), rng.randint(2)

@@ -52,7 +52,8 @@ class CompareConfidence(GainTeam):
         Whether to spend the budget also on cases with a score of 0 or less, where the machine is
         expected to be right more often.
     class_weight : dict, "balanced" or None, default=None
-        The cost of an error on each class, whoever errs. The classifiers are fitted with these weights.
+        The cost of an error on each class, whoever errs. The classifiers are fitted with these weights,
+        and scores are differences of expected costs.
     deferral_cost : float, default=0.0
         Cost of human time per case, in units of one error. It is subtracted from the scores.
     cv : int, splitter or None, default=5

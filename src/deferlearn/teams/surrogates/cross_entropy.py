@@ -48,11 +48,12 @@ class CrossEntropySurrogate(SurrogateTeam):
     right and a is `machine_weight`. The loss is convex. Where the human is never right it is multinomial
     logistic regression.
 
-    At the minimum over all functions of x the human is right with probability :math:`h = p_\bot / (1 -
-    a p_\bot)`, and :math:`p_k / (1 - a p_\bot)` is the probability of the class k, in which samples
-    count a where the human is right. The score is :math:`\min(h, 1)` minus the largest of these, minus
-    `deferral_cost`: at no cost it is positive where the paper defers, :math:`p_\bot > \max_k p_k`. The
-    estimate h has no upper bound, which Verma and Nalisnick (2022) criticise, hence the minimum.
+    At the minimum over all functions of x the human is right with probability
+    :math:`h = p_\bot / (1 - a p_\bot)`, and :math:`p_k / (1 - a p_\bot)` is the probability of the class
+    k, where samples that the human gets right count a. The score is :math:`\min(h, 1)` minus the largest
+    of these, minus `deferral_cost`: at no cost it is positive where the paper defers,
+    :math:`p_\bot > \max_k p_k`. The estimate h has no upper bound, which Verma and Nalisnick (2022)
+    criticise, hence the minimum.
 
     Parameters
     ----------
@@ -69,7 +70,8 @@ class CrossEntropySurrogate(SurrogateTeam):
         Whether to spend the budget also on cases with a score of 0 or less, which the paper's rule leaves
         to the machine.
     class_weight : dict, "balanced" or None, default=None
-        The cost of an error on each class, whoever errs: the weights of the losses.
+        The cost of an error on each class, whoever errs: the weights of the losses. Scores are then
+        differences of expected costs.
     deferral_cost : float, default=0.0
         Cost of human time per case, in units of one error. It is subtracted from the scores.
     cv : int, splitter or None, default=5

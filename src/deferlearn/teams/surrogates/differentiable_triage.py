@@ -75,7 +75,7 @@ class DifferentiableTriage(LearnedTeam):
         Regularisation of the machine and of the policy. Features are standardised internally, so that
         it means the same whatever their units.
     max_iter : int, default=50
-        The most rounds; a few are usually enough.
+        The most rounds after the first, which is the machine on all samples; a few are usually enough.
     class_weight : dict, "balanced" or None, default=None
         The cost of an error on each class, whoever errs.
     deferral_cost : float, default=0.0

@@ -58,7 +58,8 @@ class OneVsAllSurrogate(SurrogateTeam):
         Whether to spend the budget also on cases with a score of 0 or less, which the paper's rule leaves
         to the machine.
     class_weight : dict, "balanced" or None, default=None
-        The cost of an error on each class, whoever errs: the weights of the losses.
+        The cost of an error on each class, whoever errs: the weights of the losses. Scores are then
+        differences of expected costs.
     deferral_cost : float, default=0.0
         Cost of human time per case, in units of one error. It is subtracted from the scores.
     cv : int, splitter or None, default=5

@@ -49,20 +49,21 @@ class RealizableSurrogate(SurrogateTeam):
     r"""A surrogate that is consistent where a perfect team exists (Mozannar et al., 2023).
 
     With p the softmax of linear outputs, :math:`p_1 \dots p_K` for the classes and :math:`p_\bot` for
-    deferral, the paper's loss is up to its factor of 2
+    deferral, the paper's loss is, up to a constant factor,
 
     .. math:: \ell = -m \log(p_y + p_\bot) - (1 - m) \log p_y
         = -\log \frac{e^{f_y} + 1[\text{human is right}] \, e^{f_\bot}}{\sum_{k \le K} e^{f_k} + e^{f_\bot}}
         \quad \text{for } m \in \{0, 1\},
 
-    where m is the share of the readers that are right. The weighted mean over the samples of :math:`j
-    \, \ell - (1 - j) \log q_y` is minimised, plus :math:`\alpha \|W\|_F^2` on standardised features.
-    Here q is the softmax of the classes alone, and j is `joint_weight`. The factor of 2 is left out so
-    that alpha means the same as for `CrossEntropySurrogate`. At ``joint_weight=1.0``, the paper's loss,
-    a sample that the human gets right may be left to the human entirely.
+    where m is the share of the readers that are right. The weighted mean over the samples of
+    :math:`j \, \ell - (1 - j) \log q_y` is minimised, plus :math:`\alpha \|W\|_F^2` on standardised
+    features. Here q is the softmax of the classes alone, and j is `joint_weight`. The factor is left out so
+    that alpha means the same as for `CrossEntropySurrogate`. At ``joint_weight=1.0``, the paper's loss, a
+    sample that the human gets right may be left to the human entirely, and the machine may be useless
+    there.
 
-    The loss is not convex. It is minimised from zero and from the minimiser of the cross-entropy
-    surrogate, and the lower of the two minima is taken.
+    The loss is not convex. It is minimised twice, starting from zero and from about the minimiser of the
+    cross-entropy surrogate, and the lower of the two minima is taken.
 
     The score is :math:`p_\bot - \max_k p_k - c`, where c is `deferral_cost`; at no cost it is positive
     where the paper defers. These are no estimates of who is right, so there are no expected errors, and
