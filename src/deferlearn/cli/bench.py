@@ -111,7 +111,8 @@ def _print_seconds(rows: pd.DataFrame) -> None:
     from deferlearn.experiments.comparison_table import seconds_per_method
 
     seconds = seconds_per_method(rows)
-    shown = Table(title="Processor seconds per split, all budgets together")
+    typer.echo("Processor seconds per split, all budgets together:")
+    shown = Table()
     shown.add_column("method")
     for name in seconds.columns:
         shown.add_column(name, justify="right")
