@@ -147,7 +147,7 @@ class BlendSettings:
 
     def parameters(self) -> dict[str, Any]:
         """What sets it apart from other blends."""
-        return {"members": tuple(member.family for member in self.members)}
+        return {"members": tuple(in_words(member) for member in self.members)}
 
     def margins_in(self, context: "FoldContext") -> tuple[Array, list[Array]]:
         """The mean of the members' calibrated decision values; see `BroughtSettings.margins_in`."""
@@ -159,6 +159,13 @@ class BlendSettings:
         """The members fitted on all samples, and held-out decision values."""
         members = [_calibrated_machine(context.with_machine(member)) for member in self.members]
         return BlendedMachine(members), context.margins()[0]
+
+
+def in_words(settings: Any) -> str:
+    """A machine in words: its family, and its parameters that are numbers."""
+    numbers = {k: v for k, v in settings.parameters().items() if isinstance(v, float)}
+    own = ", ".join(f"{name} {value:.3g}" for name, value in numbers.items())
+    return f"{settings.family} ({own})" if own else str(settings.family)
 
 
 def estimator_of(settings: Any) -> Any:
