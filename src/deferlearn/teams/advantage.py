@@ -125,7 +125,9 @@ class AdvantageTriage(Triage):
         """Whether a search can try it with every machine at little cost: no forests are grown."""
         simple = (MACHINE_ERRORS, HUMAN_ERRORS)
         given = (self.machine_error, self.human_error)
-        return all(isinstance(one, str) and one in names for one, names in zip(given, simple, strict=True))
+        return all(
+            isinstance(one, str) and one in names for one, names in zip(given, simple, strict=True)
+        )
 
     def check_parameters(self) -> None:
         """Refuse parameters of the wrong type or range."""
@@ -234,30 +236,6 @@ class AdvantageTriage(Triage):
         X = self._check_new(X, machine_scores)
         expected: tuple[Array, Array] = self._ranker.expected(X, self._decide(X))
         return expected
-
-    def defer_top(
-        self, X: Any, budget: float | int | None = None, *, machine_scores: Any = None
-    ) -> Bools:
-        """The cases of this batch that gain most from a human, at most as many as the budget says.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The batch.
-        budget : float, int or None, default=None
-            A fraction of the batch or a number of cases; None is the estimator's own budget.
-        machine_scores : array-like of shape (n_samples,) or (n_samples, 2), default=None
-            The machine's scores, for a team that was fitted with such scores.
-
-        Returns
-        -------
-        deferred : ndarray of bool of shape (n_samples,)
-            Cases that are expected to lose by it are not among them, unless ``use_full_budget``.
-        """
-        top = super().defer_top(X, budget, machine_scores=machine_scores)
-        if self.use_full_budget:
-            return top
-        return top & (self.deferral_score(X, machine_scores=machine_scores) > 0)
 
 
 def _fit_human(

@@ -1,7 +1,7 @@
 """Machines that users bring: any scikit-learn classifier, or the scores of one that cannot be retrained.
 
-Their scores are *calibrated* on held-out samples: the decision value of a case is an estimate of the log-odds
-of the second class, in which the classes have the weights of their errors. So decision values of different
+Their scores are *calibrated* on held-out samples: the decision value of a case is an estimate of the
+log-odds of the second class, in which the classes have the weights of their errors. So decision values of different
 machines mean the same, and the machine answers with the class whose error would cost more.
 """
 
@@ -290,7 +290,9 @@ def read_scores(machine_scores: Any, n: int) -> Array:
             "probabilities, one per class."
         )
     if len(scores) != n:
-        raise ValueError(f"machine_scores has {len(scores)} rows, but X has {n}: give one per case.")
+        raise ValueError(
+            f"machine_scores has {len(scores)} rows, but X has {n}: give one per case."
+        )
     bad = np.flatnonzero(~np.isfinite(scores))
     if len(bad):
         raise ValueError(

@@ -175,7 +175,10 @@ class PredictedErrorTriage(Triage):
         splits, samples, seed, jobs = context.splits, context.samples, context.seed, context.n_jobs
         # The human is the same beside every machine.
         humans = context.once(
-            ("human errors", context.name_of(self, *NOT_OF_RANKERS, *KERNEL_PARAMETERS, "alpha", "machine")),
+            (
+                "human errors",
+                context.name_of(self, *NOT_OF_RANKERS, *KERNEL_PARAMETERS, "alpha", "machine"),
+            ),
             lambda: held_out(self._human_model, splits, samples, seed, n_jobs=jobs),
         )
         own = context.margins()[1]

@@ -283,7 +283,9 @@ class Search:
         """
         place, machine = candidate
         asks = getattr(trials.teams[place], "is_assisted", True)
-        return not asks and (not trials.blended or isinstance(trials.machines[machine], BlendSettings))
+        return not asks and (
+            not trials.blended or isinstance(trials.machines[machine], BlendSettings)
+        )
 
     def _name(self, settings: Any) -> dict[str, Any]:
         """What a machine is called in the table: its family where there are several kinds of machines."""

@@ -237,6 +237,10 @@ class Team(ClassifierMixin, BaseEstimator):
         """The budget as a fraction."""
         raise NotImplementedError
 
+    def _only_gains(self) -> bool:
+        """Whether `defer_top` leaves out cases that humans are not expected to decide better."""
+        return False
+
     def decider(self) -> Decider | None:
         """What the fitted team needs to decide, as arrays; None if there is no such form of it.
 
@@ -363,8 +367,10 @@ class Team(ClassifierMixin, BaseEstimator):
         X = self._check_new(X, machine_scores)
         own = self._own_budget() if budget is None else budget
         count = count_of(own, X.shape[0], "cases")
+        score = self._rank(X)
         # Where no case is deferred one at a time, scores do not tell which would be first.
-        return first_of(self._rank(X), 0 if self._threshold.value == np.inf else count)
+        top = first_of(score, 0 if self._threshold.value == np.inf else count)
+        return top & (score > 0) if self._only_gains() else top
 
     def predict_assisted(
         self, X: Any, human_labels: Answers, batch: bool = False, *, machine_scores: Any = None
@@ -517,10 +523,6 @@ class SVMTeam(Team):
     def _ranking(self) -> Ranking | None:
         """How it ranks cases, as arrays; None if there is no such form of it."""
         return None
-
-    def _only_gains(self) -> bool:
-        """Whether `defer_top` leaves out cases that humans are not expected to decide better."""
-        return False
 
     def _fitted_machine(self) -> Any:
         check_is_fitted(self)

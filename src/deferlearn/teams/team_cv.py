@@ -52,9 +52,103 @@ AUTO_POLICIES = (
 class TeamCV(SearchTeam):
     """The machine, of any kind, and the way to share its work that do best together.
 
-    Machines and policies are compared by what the *team* gets wrong on held-out samples, as in
-    `AssistedSVCCV`, which is the same search restricted to SVMs. The best candidates are tried once more on
-    other folds, so that luck with one set of folds does not decide. The winner is fitted on all samples.
+    Candidates are compared by what the *team* gets wrong on held-out samples, as in `AssistedSVCCV`, which
+    is the same search restricted to SVMs. Two rules keep luck from deciding. The best candidates are tried
+    once more on other folds. And where nothing else is clearly better, the safest candidate is taken: the
+    mean of the best machines of all kinds, with the policy that compares expected costs. The winner is
+    fitted on all samples.
+
+    Parameters
+    ----------
+    budget : float, int or sequence of them, default=0.2
+        The most that may be deferred, as in `AssistedSVC`. With several budgets, machines and models are
+        fitted once for all of them; the winners are in `teams_`, and the methods are those of the first.
+    machines : "auto" or sequence of str or classifier, default="auto"
+        Machines to try: "linear" and "rbf" are SVMs, with several regularisations and widths, "forest" is a
+        random forest and "boosting" is gradient boosting; any other classifier of scikit-learn's kind is
+        fitted by itself. "auto" is these four; for sparse features "linear" and "forest".
+    policies : "auto" or sequence, default="auto"
+        Ways to share the work; of those that nearly tie the first is chosen.
+
+        - "expected_cost": `AdvantageTriage` by probabilities: the machine's error by the probability of
+          each class, the human's by how often humans err on each class;
+        - "uncertainty", "advantage", "advantage_by_region", "advantage_forest", "predicted_error",
+          "automation", "margin", "forest", "mlp", or a team, as in `AssistedSVCCV`; those that train an
+          SVM without the deferred samples are tried with SVMs only;
+        - "assisted": `AssistedTriage`, the same idea for all other machines.
+
+        Human time is not spent on a tie: where asking does no better than "automation", that is chosen.
+    alphas : int or array-like of float, default=7
+        Regularisations of the SVMs: values, or a number of them, evenly spaced on a logarithmic scale from
+        0.001 to 10 for the linear kernel and from 0.0001 to 1 for the rbf kernel.
+    blend : bool, default=True
+        Whether the mean of the best machines of all kinds is a machine, too. See
+        `deferlearn.teams.blend.Blend`.
+    n_repeats : int, default=2
+        On how many sets of folds the best candidates are tried; 1 is the first set alone. A splitter is
+        used once.
+    n_finalists : int, default=4
+        How many candidates are tried on all sets of folds.
+    n_refined : int, default=2
+        The slower policies are tried with this many machines, those that did best with the quick ones;
+        policies that fit machines of their own with one.
+    n_standard_errors : float, default=2.0
+        How many standard errors of the difference from the best are a near-tie. With dozens of candidates,
+        the best is ahead of an equal by one or two.
+    scoring : str, callable or None, default=None
+        What is compared, as in `AssistedSVCCV`.
+    cv : int, splitter or iterable of (train, test), default=5
+        Folds, as in `AssistedSVCCV`.
+    class_weight : dict, "balanced" or None, default=None
+        The cost of an error on each class, whoever errs.
+    deferral_cost : float, default=0.0
+        The cost of human time per deferred case, in units of one error.
+    n_jobs : int or None, default=None
+        The number of fits to run at a time.
+    random_state : int, RandomState or None, default=None
+        Seed of the folds, of machines and policies, and of the coin that decides between equal scores.
+    verbose : int, default=0
+        Whether to print a line per candidate, and from time to time how long the rest may take.
+
+    Attributes
+    ----------
+    best_estimator_ : estimator
+        The winner, fitted on all samples.
+    best_params_ : dict
+        Its "policy", as given, its "machine" in words, and the machine's parameters.
+    best_score_ : float
+        Its mean score on held-out cases; larger is better. As the best of many it is a little optimistic.
+    best_index_ : int
+        Its place in `cv_results_`.
+    cv_results_ : dict of ndarray
+        As in `AssistedSVCCV`, and "finalist". Mean scores of finalists are those on all sets of folds.
+    teams_ : dict
+        With several budgets, the winner for each of them, fitted on all samples.
+    classes_ : ndarray of shape (2,)
+        The labels; the second is the positive class.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X had names.
+
+    See Also
+    --------
+    AssistedSVCCV : The search among SVMs.
+    AdvantageTriage : A team with a machine of your choice.
+
+    Examples
+    --------
+    >>> from deferlearn import TeamCV
+    >>> from deferlearn.datasets import make_quadratic
+    >>> from deferlearn.humans import UniformHuman, labels_from_scores
+    >>> X, y = make_quadratic(200, random_state=0)
+    >>> doctor = labels_from_scores(UniformHuman(0.1).scores(y, random_state=0))
+    >>> team = TeamCV(0.2, machines=["rbf", "forest"], policies=["expected_cost"], random_state=0)
+    >>> team = team.fit(X[::2], y[::2], human_labels=doctor[::2])
+    >>> team.best_params_["machine"]
+    'blend'
+    >>> bool(team.score_assisted(X[1::2], y[1::2], doctor[1::2]) > 0.85)
+    True
     """
 
     _: KW_ONLY
@@ -77,7 +171,9 @@ class TeamCV(SearchTeam):
                 continue
             ordered = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str)
             if not ordered or not len(given):
-                raise ValueError(f"{name}={given!r} must be 'auto' or a list of at least one entry.")
+                raise ValueError(
+                    f"{name}={given!r} must be 'auto' or a list of at least one entry."
+                )
         for machine in self._asked_machines():
             if not isinstance(machine, str):
                 check_machine(machine, "machines has an entry that")

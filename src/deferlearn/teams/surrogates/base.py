@@ -213,23 +213,8 @@ class GainTeam(LearnedTeam):
             scores = np.where(scores > 0, scores, -np.inf)
         return HeldOutScores(decision, scores, share_of(self.budget, len(scores)))
 
-    def defer_top(self, X: Any, budget: float | int | None = None) -> Bools:
-        """The cases of this batch that belong most with a human, at most as many as the budget says.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The batch.
-        budget : float, int or None, default=None
-            A fraction of the batch or a number of cases; None is the estimator's own budget.
-
-        Returns
-        -------
-        deferred : ndarray of bool of shape (n_samples,)
-            Cases with a score of 0 or less are not among them, unless ``use_full_budget``.
-        """
-        top = super().defer_top(X, budget)
-        return top if self.use_full_budget else top & (self.deferral_score(X) > 0)
+    def _only_gains(self) -> bool:
+        return not self.use_full_budget
 
     def _needs_threshold(self, rate: float) -> bool:
         # Without a limit the share of new cases with a gain is still to be learned.
