@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from deferlearn._utils.checks import check_flag
-from deferlearn._utils.types import Array, Bools, Index
+from deferlearn._utils.types import Array, Index
 from deferlearn.humans.human import Human
 from deferlearn.teams.advantage_model import (
     HUMAN_ERRORS,

@@ -139,7 +139,9 @@ class BlendSettings:
     family: str = "blend"
 
     linear = precomputed = False
-    needs_folds = can_be_refitted = True
+    needs_folds = True
+    # In rounds, every member would be: assisted training is for the members alone.
+    can_be_refitted = False
 
     def team_parameters(self) -> dict[str, Any]:
         """The parameters of a team with this machine."""
@@ -180,7 +182,7 @@ def estimator_of(settings: Any) -> Any:
 
 
 def settings_from(machine: Any, X: Any, y: Array, family: str = "") -> Any:
-    """The settings of a classifier: of an SVM of ours, which the exact engine solves, a blend, or another."""
+    """The settings of a classifier: of an SVM of ours, which the exact engine solves, or of any other."""
     if isinstance(machine, Blend):
         for member in machine.machines:
             check_machine(member, "machines of Blend")

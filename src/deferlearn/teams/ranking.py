@@ -144,7 +144,7 @@ def expected_machine(margin: Array, steps: Any, weights: Any, curve: Any) -> Arr
 
 
 def expected_human(margin: Array, rates: Any, curve: Any) -> Array:
-    """What the human's answer is expected to cost: by the true class if there is a curve, or by the answer."""
+    """What the human's answer is expected to cost: by true class if there is a curve, or by the answer."""
     if len(curve):
         second = _second_class(margin, curve)
         return np.asarray((1.0 - second) * rates[0] + second * rates[1])

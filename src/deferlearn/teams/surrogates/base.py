@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from deferlearn._utils.checks import check_flag
-from deferlearn._utils.types import Array, Bools, Index
+from deferlearn._utils.types import Array, Index
 from deferlearn.humans.human import Human
 from deferlearn.objective.validation import check_alpha
 from deferlearn.teams.context import FoldContext, HeldOutScores, places
