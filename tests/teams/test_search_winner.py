@@ -108,9 +108,14 @@ def test_budgets_reach_the_winner_as_they_were_given(budget):
 def test_kernel_of_the_winner_is_that_of_all_samples():
     clf = tuned(kernels=["rbf"], alphas=[0.1], policies=["uncertainty"])
     clf.fit(X, Y, human_labels=HUMAN)
-    gamma = 1 / (3 * X.var())
-    assert clf.best_params_["gamma"] == pytest.approx(gamma)
-    team = UncertaintyTriage(0.25, alpha=0.1, kernel="rbf", cv=SPLITS, random_state=SEED)
+    squares = [((a - b) ** 2).sum() for i, a in enumerate(X) for b in X[:i]]
+    widths = np.array([0.3, 1.0, 3.0]) / np.median(squares)
+    tried = [params["gamma"] for params in clf.cv_results_["params"]]
+    np.testing.assert_allclose(sorted(tried), widths)
+    gamma = clf.best_params_["gamma"]
+    team = UncertaintyTriage(
+        0.25, alpha=0.1, kernel="rbf", gamma=gamma, cv=SPLITS, random_state=SEED
+    )
     assert_same_team(clf, team.fit(X, Y, human_labels=HUMAN))
 
 
