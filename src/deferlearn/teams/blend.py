@@ -44,6 +44,8 @@ class Blend(ClassifierMixin, BaseEstimator):
         The labels; the second is the positive class.
     n_features_in_ : int
         Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X had names.
 
     Examples
     --------
@@ -83,6 +85,10 @@ class Blend(ClassifierMixin, BaseEstimator):
         alone = FullAutomation(machine=self, cv=self.cv, random_state=self.random_state).fit(X, y)
         self.classes_, self.n_features_in_ = alone.classes_, alone.n_features_in_
         self.blended_ = alone._machine
+        if hasattr(alone, "feature_names_in_"):
+            self.feature_names_in_ = alone.feature_names_in_
+        else:  # of an older fit
+            self.__dict__.pop("feature_names_in_", None)
         return self
 
     def decision_function(self, X: Any) -> Array:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 SURE = 0.005
 # Of the logistic regression that calibrates: as good as none, and finite where scores separate the classes.
 WEAK_PENALTY = 100.0
+# Scores that differ by no more than so much of their size are equal.
+ROUNDING = 1e-12
 # Up to so many values a classifier is fitted by one OpenMP thread.
 FEW_VALUES = 1_000_000
 
@@ -48,11 +50,13 @@ class Calibration:
 
 def calibrate(scores: Array, y: Array, weights: Array) -> Calibration:
     """Fit a logistic curve to the classes (-1, +1) of samples that the machine had not seen."""
-    centre, spread = float(scores.mean()), float(scores.std())
     if len(np.unique(y)) < 2:
         return Calibration(0.0, float(y[0]))
-    if not spread > 0.0:
-        spread = 1.0
+    # In units of the largest, since squares of huge scores are not finite.
+    size = float(np.abs(scores).max()) or 1.0
+    centre, spread = size * float((scores / size).mean()), size * float((scores / size).std())
+    if spread <= ROUNDING * size:  # equal scores: their mean may differ from them in the last digit
+        spread = size
     model = LogisticRegression(C=WEAK_PENALTY)
     model.fit(((scores - centre) / spread)[:, None], y, sample_weight=weights)
     slope = float(model.coef_[0, 0]) / spread
@@ -167,6 +171,11 @@ class GivenScores(BroughtSettings):
     def team_parameters(self) -> dict[str, Any]:
         """The parameters of a team with this machine: none, since its `fit` is given the scores."""
         return {"machine": None}
+
+    def _raw(self, context: "FoldContext") -> Array:
+        """The scores themselves: no sample has to be held out from a machine that learns nothing."""
+        X = context.samples.X
+        return scores_from(clone(self.estimator).fit(X, context.samples.labels), X)
 
 
 def fitted_on(samples: "Samples", estimator: Any, seed: int) -> Any:
