@@ -63,6 +63,15 @@ def calibrate(scores: Array, y: Array, weights: Array) -> Calibration:
     return Calibration(slope, float(model.intercept_[0]) - slope * centre)
 
 
+def calibrated_in(context: "FoldContext", raw: Array) -> tuple[Array, list[Array]]:
+    """Held-out scores as log-odds, by curves that have not seen the fold; and those of each curve's own."""
+    y, weights = context.samples.y, context.samples.weights
+    curves = [calibrate(raw[rest], y[rest], weights[rest]) for rest, _ in context.splits]
+    parts = list(zip(curves, context.splits, strict=True))
+    margin = context.join([curve(raw[fold]) for curve, (_, fold) in parts])
+    return margin, [curve(raw[rest]) for curve, (rest, _) in parts]
+
+
 def log_odds(probability: Array, sure: float = SURE) -> Array:
     """Log-odds of probabilities, none of them infinite."""
     clipped = np.clip(probability, sure, 1.0 - sure)
@@ -73,8 +82,18 @@ def scores_from(estimator: Any, X: Any) -> Array:
     """What a fitted classifier says of cases, as one number each that grows with the second class."""
     with one_openmp_thread() if X.shape[0] * X.shape[1] <= FEW_VALUES else nullcontext():
         if hasattr(estimator, "decision_function"):
-            return np.asarray(estimator.decision_function(X), dtype=np.float64).reshape(X.shape[0])
-        return log_odds(np.asarray(estimator.predict_proba(X), dtype=np.float64)[:, 1])
+            scores = np.asarray(estimator.decision_function(X), dtype=np.float64).reshape(
+                X.shape[0]
+            )
+        else:
+            scores = log_odds(np.asarray(estimator.predict_proba(X), dtype=np.float64)[:, 1])
+    bad = scores[~np.isfinite(scores)]
+    if len(bad):
+        raise ValueError(
+            f"machine={estimator!r} gives {bad[0]} as the score of {len(bad)} of {len(scores)} cases; a "
+            "case without a score cannot be decided."
+        )
+    return scores
 
 
 @dataclass(eq=False)
@@ -128,22 +147,16 @@ class BroughtSettings:
         """Calibrated decision values of held-out samples; see `FoldContext.margins`.
 
         A classifier may know its own samples by heart. So its "own" decision values, too, are those of
-        samples that it had not seen.
+        samples that it had not seen, calibrated in the same way: equal scores stay equal.
         """
-        y, weights = context.samples.y, context.samples.weights
-        raw = self._raw(context)
-        calibrated = [
-            calibrate(raw[rest], y[rest], weights[rest])(raw[fold]) for rest, fold in context.splits
-        ]
-        margin = context.join(calibrated)
-        return margin, [margin[rest] for rest, _ in context.splits]
+        return calibrated_in(context, self._raw(context))
 
     def final_in(self, context: "FoldContext") -> tuple[BroughtMachine, Array]:
         """The machine fitted on all samples, and decision values as `margins_in` explains them."""
         samples, raw = context.samples, self._raw(context)
         estimator = fitted_on(samples.training_part(), self.estimator, context.seed)
         machine = BroughtMachine(estimator, calibrate(raw, samples.y, samples.weights))
-        return machine, context.margins()[0]
+        return machine, machine.calibration(raw)
 
     def _raw(self, context: "FoldContext") -> Array:
         """Scores of held-out samples, not calibrated."""
@@ -273,7 +286,9 @@ def read_scores(machine_scores: Any, n: int) -> Array:
             "probabilities, one per class."
         )
     if len(scores) != n:
-        raise ValueError(f"machine_scores has {len(scores)} rows, but X has {n}: give one per case.")
+        raise ValueError(
+            f"machine_scores has {len(scores)} rows, but X has {n}: give one per case."
+        )
     bad = np.flatnonzero(~np.isfinite(scores))
     if len(bad):
         raise ValueError(

@@ -125,7 +125,9 @@ class FoldContext:
                 )
             )
             alphas = [
-                member.alpha for member in family if replace(member, alpha=settings.alpha) == settings
+                member.alpha
+                for member in family
+                if replace(member, alpha=settings.alpha) == settings
             ]
             parts = held_out(_margins, self.splits, self.samples, alphas, n_jobs=self.n_jobs)
             for place, alpha in enumerate(alphas):
