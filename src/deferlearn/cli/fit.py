@@ -40,6 +40,8 @@ deferlearn fit cases.csv --label diagnosis --human reader_1 --human reader_2 --o
 deferlearn fit cases.csv --label diagnosis --answers answers.csv --case id --reader who --answer said
 --budget 10% --group patient --out model.skops
 
+deferlearn fit cases.csv --label diagnosis --human reader_1 --machine-score ai_probability --out model.skops
+
 deferlearn fit cases.csv --label diagnosis --id id --label-studio export.json --out model.skops
 """
 
@@ -78,6 +80,14 @@ def fit(
             "stay together in folds. Default: no groups."
         ),
     ] = None,
+    machine_score: Annotated[
+        str | None,
+        column(
+            "Column with the score of a machine that cannot be retrained, such as a product's: a "
+            "probability of the second class (by the alphabet), or any number. It is calibrated and takes "
+            "the place of a machine of our own. Default: machines are trained."
+        ),
+    ] = None,
     budget: Annotated[
         str,
         typer.Option(
@@ -87,8 +97,8 @@ def fit(
     alpha: Annotated[
         float | None,
         option(
-            "Regularisation of the machine. With it, nothing is tuned, and the policy is 'margin'. "
-            "Default: alpha and policy are tuned."
+            "Regularisation of a linear SVM. With it, nothing is tuned, and the policy is 'margin'. "
+            "Default: machine and policy are chosen for the team."
         ),
     ] = None,
     drop: Annotated[list[str] | None, column("Column to leave out; can be repeated.")] = None,
@@ -145,6 +155,7 @@ def fit(
         file.require(human or [], "given by --human")
         file.require([identifier] if identifier else [], "which names the cases (--id)")
         file.require([group] if group else [], "given by --group")
+        file.require([machine_score] if machine_score else [], "given by --machine-score")
         file.require(drop or [], "given by --drop")
         # Imported here because it takes seconds: mistakes in the options are reported first.
         from deferlearn.tables import read_label_studio, select_cases
@@ -162,6 +173,7 @@ def fit(
             answers=long,
             identifier=identifier,
             group=group,
+            machine_score=machine_score,
         )
         if decimal == ",":
             used = [name for name in chosen.features.column_names if name not in (drop or [])]
@@ -215,7 +227,7 @@ def _fit(
         notes.append("There are no answers, so humans are taken to be always right.")
     if errors is not None and model.card_["tuned"]:
         notes.append(
-            "Policy and alpha were chosen on the same cases, so the errors of machine and team are a "
+            "Machine and policy were chosen on the same cases, so the errors of machine and team are a "
             "little too low."
         )
     if errors is not None and cases.groups is not None:
@@ -257,8 +269,8 @@ def _print(card: dict[str, Any], out: Path) -> None:
             *([("groups", card["groups"])] if card["groups"] else []),
             ("budget", share),
             ("expected to be deferred", f"{card['deferral_rate']:.1%}"),
+            ("machine", _machine(card)),
             ("policy", f"{card['policy']!r}, {how}"),
-            ("alpha", f"{card['alpha']:g}, {how}"),
             ("seed", card["seed"]),
         ],
     )
@@ -270,6 +282,14 @@ def _print(card: dict[str, Any], out: Path) -> None:
         cases = counted(errors["team"]["cases"], "held-out case")
         print_errors(f"Errors on {cases}", errors, "error")
     say(*(f"Note: {note}" for note in card["notes"]), f"Model: {out}")
+
+
+def _machine(card: dict[str, Any]) -> str:
+    how = "chosen for the team" if card["tuned"] else "as given"
+    if card["machine_score"] is not None:
+        return f"the scores in {card['machine_score']!r}, calibrated"
+    alpha = "" if card["alpha"] is None else f", alpha {card['alpha']:g}"
+    return f"{card['machine']}{alpha}, {how}"
 
 
 def _by_kind(card: dict[str, Any]) -> list[tuple[str, list[str]]]:

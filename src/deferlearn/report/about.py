@@ -13,6 +13,7 @@ from deferlearn.teams.parameters import share_of
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pyarrow", "pandas", "skops")
 FACTS = (
     "created",
+    "machine",
     "policy",
     "alpha",
     "tuned",

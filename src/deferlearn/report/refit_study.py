@@ -25,6 +25,8 @@ BUDGETS, QUICK_BUDGETS = (0.05, 0.1, 0.2, 0.3), (0.1, 0.2)
 CURVE_FOLDS, QUICK_CURVE_FOLDS = 5, 3
 # The names of the curves.
 TEAM, TRIAGE = "team", "uncertainty triage"
+# The parameters of a machine, which both curves share.
+MACHINE = ("machine", "alpha", "kernel", "degree", "gamma", "coef0", "fit_intercept")
 # The stages of the study, by which progress is reported.
 HELD_OUT, VERDICT, CURVES = "cases left out", "verdict", "curves"
 
@@ -173,7 +175,7 @@ class RefitStudy:
         assert cases.answers is not None
         teams = {TEAM: self.team(batch=False, done=done)}
         if self._with_triage:
-            triage = UncertaintyTriage(alpha=self.model.card_["alpha"], random_state=self.seed)
+            triage = _same_machine(UncertaintyTriage(random_state=self.seed), self.model.chosen)
             teams[TRIAGE] = self.team(batch=False, done=done, member=triage)
         _, read = cases.human_answers(cases.truth)
         splits = splits_of(self._curve_folds, cases.truth, cases.truth, cases.groups, self.seed)
@@ -254,6 +256,12 @@ def _watched(team: TabularTeam, done: Done) -> TabularTeam:
 
     Watched.__name__ = TabularTeam.__name__  # the report of assistance names the estimator
     return Watched(team.steps)
+
+
+def _same_machine(triage: UncertaintyTriage, team: Any) -> UncertaintyTriage:
+    """The triage with the machine of another team."""
+    own = team.get_params(deep=False)
+    return triage.set_params(**{name: own[name] for name in MACHINE if name in own})
 
 
 def _as_frame(cases: Cases) -> Any:

@@ -25,7 +25,8 @@ class Cases:
     Attributes
     ----------
     features : pyarrow.Table
-        The columns that are neither labels, answers, identifiers nor groups.
+        The columns that are neither labels, answers, identifiers nor groups. The score of a machine is one
+        of them.
     truth : ndarray of str of shape (n_cases,)
         True labels, as they are written in the table.
     classes : tuple of two str
@@ -37,7 +38,8 @@ class Cases:
     groups : ndarray of str or None
         Cases of one group, such as a patient, stay together in folds.
     roles : dict
-        Names of the columns that hold the label, the identifier and the group, or None.
+        Names of the columns that hold the label, the identifier, the group and the machine's score, or
+        None.
     n_unlabelled : int
         Number of rows without a label, which are left out.
     """
@@ -118,6 +120,7 @@ def select_cases(
     answers: Any = None,
     identifier: str | None = None,
     group: str | None = None,
+    machine_score: str | None = None,
 ) -> Cases:
     """Split a table into features, truth and answers.
 
@@ -135,6 +138,8 @@ def select_cases(
         Column with the names of the cases, to which `answers` refers. It is not a feature.
     group : str or None, default=None
         Column with the group of each case, such as a patient. It is not a feature.
+    machine_score : str or None, default=None
+        Column with the score of a machine that cannot be retrained, such as a product's.
 
     Returns
     -------
@@ -151,7 +156,7 @@ def select_cases(
     [{'reader': 'doctor', 'answers': 2, 'wrong': 1, 'error': 0.5}]
     """
     table = as_table(table)
-    special = _special_columns(table, label, humans, identifier, group)
+    special = _special_columns(table, label, humans, identifier, group, machine_score)
     truth = _texts(table, label)
     labelled = np.flatnonzero([value is not None for value in truth])
     classes = _two_classes([str(truth[row]) for row in labelled], label)
@@ -163,26 +168,37 @@ def select_cases(
     for name, column in wide.items():
         _check_answers(name, column, labelled, classes)
     cases = Cases(
-        features=table.drop_columns(special),
+        features=table.drop_columns([name for name in special if name != machine_score]),
         truth=np.array(["" if value is None else value for value in truth]),
         classes=classes,
         answers=np.array(list(wide.values()), dtype=object).T if wide else None,
         readers=tuple(wide),
         groups=None if group is None else np.array(_complete(table, group), dtype=object),
-        roles={"label": label, "identifier": identifier, "group": group},
+        roles={
+            "label": label,
+            "identifier": identifier,
+            "group": group,
+            "machine_score": machine_score,
+        },
         n_unlabelled=table.num_rows - len(labelled),
     )
     return cases.part(labelled)
 
 
 def _special_columns(
-    table: Any, label: str, humans: Sequence[str], identifier: str | None, group: str | None
+    table: Any,
+    label: str,
+    humans: Sequence[str],
+    identifier: str | None,
+    group: str | None,
+    machine_score: str | None,
 ) -> list[str]:
     if isinstance(humans, str):
         raise TableError(f"humans={humans!r} must be a list of names")
     roles = [("label", label), *(("human", name) for name in humans)]
     seen: dict[str, str] = {}
-    for role, name in [*roles, ("id", identifier), ("group", group)]:
+    others = [("id", identifier), ("group", group), ("machine score", machine_score)]
+    for role, name in [*roles, *others]:
         if name is None:
             continue
         if name not in table.column_names:

@@ -43,6 +43,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ----------
     number, category, drop : sequence of str, default=()
         Columns to take as numbers or as categories, or to leave out, whatever the rules say.
+    score : str or None, default=None
+        Column with the score of a machine that cannot be retrained. It is the last feature, not scaled.
     max_categories : int, default=50
         Text columns with more different values are left out.
     min_frequency : int, default=5
@@ -86,6 +88,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     number: Sequence[str] = ()
     category: Sequence[str] = ()
     drop: Sequence[str] = ()
+    score: str | None = None
     max_categories: int = MAX_CATEGORIES
     min_frequency: int = MIN_FREQUENCY
 
@@ -110,6 +113,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.categories_: dict[str, list[str]] = {}
         self.dropped_: dict[str, str] = {}
         for name in table.column_names:
+            if name == self.score:
+                continue
             if name in self.drop:
                 self.dropped_[name] = "dropped on request"
                 continue
@@ -121,14 +126,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             self.kinds_[name] = column.kind
             if column.kind != NUMBER:
                 self.categories_[name] = list(column.categories)
-        if not self.kinds_:
+        if not self.kinds_ and self.score is None:
             reasons = "; ".join(f"{name!r}: {reason}" for name, reason in self.dropped_.items())
             raise TableError(
                 f"no column can be used as a feature. Left out: {reasons or 'the table has no columns'}"
             )
         measured = [name for name in self.kinds_ if name not in self.categories_]
         n_numbers, none = len(measured), np.empty(0)
-        reader = Encoding(measured, self.categories_, none, none, none, none.astype(np.intp), [])
+        reader = Encoding(
+            measured, self.categories_, none, none, none, none.astype(np.intp), [], self.score
+        )
         codes, _ = reader.codes(table)
         problem = "is too large to compute with: rescale the column"
         reader.refuse_large(codes[:, :n_numbers], codes, problem)
@@ -146,7 +153,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 min_frequency=self.min_frequency,
                 sparse_output=False,
             )
-            parts += [("category", one_hot, slice(n_numbers, None))]
+            last = n_numbers + len(self.categories_)
+            parts += [("category", one_hot, slice(n_numbers, last))]
         self.columns_ = ColumnTransformer(parts, sparse_threshold=0.0).fit(codes)
         self.encoding_ = replace(reader, **self._learned())
         return self
@@ -216,6 +224,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if "category" in parts:
             one_hot = copy(parts["category"]).set_params(feature_name_combiner=self._category_name)
             names += list(one_hot.get_feature_names_out(list(self.categories_)))
+        names += [] if self.score is None else [self.score]
         return np.array(names, dtype=object)
 
     def __sklearn_tags__(self) -> Any:
@@ -227,7 +236,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return tags
 
     def _check_names(self, known: list[str]) -> None:
-        given = {"number": self.number, "category": self.category, "drop": self.drop}
+        score = [] if self.score is None else [self.score]
+        given = {
+            "number": self.number,
+            "category": self.category,
+            "drop": self.drop,
+            "score": score,
+        }
         for option, names in given.items():
             if isinstance(names, str):
                 raise TableError(f"{option}={names!r} must be a list of names")

@@ -44,6 +44,8 @@ class Encoding:
         Columns of numbers that have a second feature, which marks gaps.
     blocks : list of ndarray of shape (n_categories + 2, n_features)
         For each other column the features of its categories, of an unknown category, and of a gap.
+    score : str or None
+        Column with the score of a machine, which is the last feature, as it is.
     """
 
     numbers: list[str]
@@ -53,11 +55,12 @@ class Encoding:
     scale: Array
     gaps: Index
     blocks: list[Array]
+    score: str | None = None
 
     @property
     def columns(self) -> list[str]:
-        """The columns that are used, in the order of their codes: numbers, then the others."""
-        return [*self.numbers, *self.categories]
+        """The columns that are used, in the order of their codes: numbers, the others, the score."""
+        return [*self.numbers, *self.categories, *([] if self.score is None else [self.score])]
 
     def codes(self, X: Any) -> tuple[Array, dict[str, Unknown]]:
         """Read the columns that are used; see `TableEncoder.codes`."""
@@ -74,7 +77,7 @@ class Encoding:
 
     def _codes_of_cases(self, cases: list[Mapping[str, Any]]) -> tuple[Array, dict[str, Unknown]]:
         """The same codes as those of a table, cell by cell; `NotPlain` for cells of unusual kinds."""
-        out = np.empty((len(cases), len(self.numbers) + len(self.categories)))
+        out = np.empty((len(cases), len(self.columns)))
         unknown: dict[str, Unknown] = {}
         for row, case in enumerate(cases):
             codes = [number_of(case[name]) for name in self.numbers]
@@ -88,6 +91,8 @@ class Encoding:
                     codes.append(UNKNOWN)
                     before = unknown.get(name, Unknown(0, label))
                     unknown[name] = Unknown(before.cells + 1, before.example)
+            if self.score is not None:
+                codes.append(number_of(case[self.score]))
             out[row] = codes
         return out, unknown
 
@@ -122,6 +127,12 @@ class Encoding:
             # The last two rows of a block are for unknown categories and for gaps.
             code = np.where(np.isnan(codes[:, place]), len(block) - 1, codes[:, place])
             parts.append(block[np.where(code < 0, len(block) - 2, code).astype(np.intp)])
+        if self.score is not None:
+            missing_scores = np.flatnonzero(np.isnan(codes[:, -1]))
+            if len(missing_scores):
+                problem = "is missing: without the machine's score a case cannot be decided"
+                raise CellError(self.score, int(missing_scores[0]), "", problem)
+            parts.append(codes[:, -1:])
         return np.concatenate(parts, axis=1)
 
     def refuse_large(self, values: Array, codes: Array, problem: str) -> None:

@@ -17,11 +17,13 @@ from deferlearn.tables.cases import Cases
 from deferlearn.tables.decider import FORMAT, MEMBER, TableDecider, check_card, version_of
 from deferlearn.tables.encoder import TableEncoder
 from deferlearn.tables.errors import TableError
-from deferlearn.teams import AssistedSVCCV
 from deferlearn.teams.assisted_svc import AssistedSVC
+from deferlearn.teams.brought import ScoreColumn
 from deferlearn.teams.parameters import count_of
 from deferlearn.teams.pipeline import AssistedPipeline
+from deferlearn.teams.search_team import SearchTeam
 from deferlearn.teams.team import Team
+from deferlearn.teams.team_cv import TeamCV
 
 FOLDS = 5
 # With fewer cases of a class, some folds would have none of it.
@@ -68,13 +70,13 @@ class TabularTeam(AssistedPipeline):
 
     @property
     def team(self) -> Any:
-        """The step that decides: an `AssistedSVC`, or an `AssistedSVCCV` if it was tuned."""
+        """The step that decides: an `AssistedSVC`, or a `TeamCV` if it was tuned."""
         return self.named_steps["team"]
 
     @property
     def chosen(self) -> Any:
         """The fitted team: the best one if it was tuned."""
-        return self.team.best_estimator_ if isinstance(self.team, AssistedSVCCV) else self.team
+        return self.team.best_estimator_ if isinstance(self.team, SearchTeam) else self.team
 
     def decider(self, version: str = "") -> TableDecider:
         """The part that decides, which is the quickest way to decide about one case after another.
@@ -106,7 +108,8 @@ def make_team(
     seed: int = 0,
     n_jobs: int | None = None,
     folds: Any = FOLDS,
-) -> AssistedSVC | AssistedSVCCV:
+    scored: bool = False,
+) -> AssistedSVC | TeamCV:
     """Make the estimator at the end of the pipeline, without fitting it.
 
     Parameters
@@ -114,29 +117,32 @@ def make_team(
     budget : float or int, default=0.2
         The largest share, or number, of the training cases that humans may take.
     alpha : float or None, default=None
-        Regularisation of the machine. None tunes alpha and the policy for the team
-        (`deferlearn.teams.AssistedSVCCV`). With a number nothing is tuned, and the policy is that of the
-        paper (`AssistedSVC` with ``policy="margin"``).
+        Regularisation of the machine. None chooses machine and policy for the team
+        (`deferlearn.TeamCV`). With a number nothing is tuned: the machine is a linear SVM, and the policy
+        is that of the paper (`AssistedSVC` with ``policy="margin"``).
     seed : int, default=0
         Random seed of the folds and of the policy.
     n_jobs : int or None, default=None
         Number of fits that run at the same time.
     folds : int or list of splits, default=5
         Folds for tuning and for the threshold.
+    scored : bool, default=False
+        Whether the last feature is the score of a machine that cannot be retrained: then no other machine
+        is tried.
 
     Returns
     -------
-    estimator : AssistedSVC or AssistedSVCCV
+    estimator : AssistedSVC or TeamCV
 
     Examples
     --------
     >>> from deferlearn.tables import make_team
     >>> type(make_team(0.1)).__name__, type(make_team(0.1, alpha=0.5)).__name__
-    ('AssistedSVCCV', 'AssistedSVC')
+    ('TeamCV', 'AssistedSVC')
     """
     common = {"budget": budget, "cv": folds, "n_jobs": n_jobs, "random_state": seed}
     if alpha is None:
-        return AssistedSVCCV(**common)
+        return TeamCV(**common, machines=[ScoreColumn()] if scored else "auto")
     return AssistedSVC(alpha=alpha, policy="margin", **common)
 
 
@@ -174,8 +180,18 @@ def fit_table(
         The fitted model.
     """
     check_settings(cases, budget, alpha)
-    encoder = TableEncoder(number=tuple(number), category=tuple(category), drop=tuple(drop))
-    team = make_team(budget, alpha=alpha, seed=seed, n_jobs=n_jobs, folds=_folds(cases, seed))
+    score = cases.roles["machine_score"]
+    encoder = TableEncoder(
+        number=tuple(number), category=tuple(category), drop=tuple(drop), score=score
+    )
+    team = make_team(
+        budget,
+        alpha=alpha,
+        seed=seed,
+        n_jobs=n_jobs,
+        folds=_folds(cases, seed),
+        scored=score is not None,
+    )
     model = TabularTeam([("table", encoder), ("team", team)])
     # Parameters reach the last step by its name, also if the caller has metadata routing on.
     with sklearn.config_context(enable_metadata_routing=False):
@@ -248,6 +264,11 @@ def check_settings(cases: Cases, budget: float | int, alpha: float | None) -> No
         raise TableError(str(error)) from error
     if alpha is not None and not (np.isfinite(alpha) and alpha > 0):
         raise TableError(f"alpha={alpha!r} must be a positive number")
+    if alpha is not None and cases.roles["machine_score"] is not None:
+        raise TableError(
+            f"alpha={alpha!r} is for a machine that is trained, but the scores of "
+            f"{cases.roles['machine_score']!r} take its place: give one of the two"
+        )
     for label, count in Counter(cases.truth.tolist()).items():
         if count < MIN_PER_CLASS:
             raise TableError(
@@ -277,6 +298,7 @@ def _card(model: TabularTeam, cases: Cases, budget: float | int, seed: int) -> d
     """The model's description, of plain values that any program can read."""
     encoder, team, chosen = model.encoder, model.team, model.chosen
     tuned = team is not chosen
+    machine = team.best_params_ if tuned else {"machine": "linear SVM", "alpha": chosen.alpha}
     counts = Counter(cases.truth.tolist())
     human, read = cases.human_answers(cases.truth)
     scores = model.deferral_score(cases.features)
@@ -309,7 +331,8 @@ def _card(model: TabularTeam, cases: Cases, budget: float | int, seed: int) -> d
         "seed": seed,
         "tuned": tuned,
         "policy": team.best_params_["policy"] if tuned else team.policy,
-        "alpha": float(chosen.alpha),
+        "machine": machine["machine"],
+        "alpha": float(machine["alpha"]) if "alpha" in machine else None,  # of an SVM
         "deferral_rate": float(team.deferral_rate_),
         # JSON has no infinity: None if no case or every case is deferred.
         "deferral_threshold": float(threshold) if np.isfinite(threshold) else None,

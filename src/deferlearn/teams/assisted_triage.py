@@ -70,6 +70,7 @@ class AssistedTriage(AdvantageTriage):
     # With an SVM, `AssistedSVC` does this exactly.
     for_brought_machines: ClassVar[bool] = True
     is_quick = False
+    shares_machines: ClassVar[bool] = False
 
     def check_parameters(self) -> None:
         """Refuse parameters of the wrong type or range."""

@@ -146,7 +146,7 @@ class BlendSettings:
     family: str = "blend"
 
     linear = precomputed = False
-    needs_folds = True
+    needs_folds = can_be_refitted = True
 
     def team_parameters(self) -> dict[str, Any]:
         """The parameters of a team with this machine."""

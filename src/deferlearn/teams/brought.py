@@ -135,6 +135,11 @@ class BroughtSettings:
     linear = precomputed = False
     needs_folds = True
 
+    @property
+    def can_be_refitted(self) -> bool:
+        """Whether it learns from samples."""
+        return not isinstance(self.estimator, ScoreColumn)
+
     def team_parameters(self) -> dict[str, Any]:
         """The parameters of a team with this machine."""
         return {"machine": self.estimator}

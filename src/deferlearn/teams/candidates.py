@@ -66,9 +66,11 @@ def resolve_team(policy: Any) -> Any:
 
 def suits(team: Any, settings: Any) -> bool:
     """Whether a team can have this machine."""
+    for_brought = getattr(team, "for_brought_machines", False)
     if settings.needs_folds:  # it is no SVM
-        return bool(getattr(team, "takes_any_machine", False))
-    return not getattr(team, "for_brought_machines", False)
+        takes_it = bool(getattr(team, "takes_any_machine", False))
+        return takes_it and (settings.can_be_refitted or not for_brought)
+    return not for_brought
 
 
 def equip(team: Any, settings: Any, common: dict[str, Any]) -> Any:

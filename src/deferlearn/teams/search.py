@@ -107,6 +107,8 @@ class Search:
         A metric, or None for the cost of the team's answers.
     n_refined : int
         The number of machines with which teams that are not quick are tried.
+    sparing : bool
+        Whether teams that fit machines of their own are tried with one machine only.
     n_standard_errors : float
         How many standard errors from the best are a near-tie.
     blend : bool
@@ -129,6 +131,7 @@ class Search:
     groups: NDArray[Any] | None = None
     scoring: Any = None
     n_refined: int = 2
+    sparing: bool = False
     n_standard_errors: float = 1.0
     blend: bool = False
     repeats: Sequence[FoldContext] = ()
@@ -148,10 +151,15 @@ class Search:
         for policy in self.policies:
             team = resolve_team(policy)
             if not getattr(team, "is_quick", False):
-                alone = not getattr(team, "shares_machines", True)
-                weight = OWN_MACHINES if alone else 1.0
-                units[str(policy)] = (min(self.n_refined, machines), weight)
+                weight = 1.0 if getattr(team, "shares_machines", True) else OWN_MACHINES
+                units[str(policy)] = (min(self.n_tries(team), machines), weight)
         return units
+
+    def n_tries(self, team: Any) -> int:
+        """With how many machines a team that is not quick is tried."""
+        if self.sparing and not getattr(team, "shares_machines", True):
+            return 1
+        return self.n_refined
 
     def _can_blend(self) -> bool:
         return self.blend and len({settings.family for settings in self.machines}) > 1
@@ -320,13 +328,17 @@ class _Trials:
             self._try_machine(BlendSettings(tuple(members)))
 
     def try_slow(self) -> None:
-        """Try the other teams with the best machines: first the best of each family, then any."""
+        """Try the other teams with the best machines: first the best of each family, then any.
+
+        A team that fits machines of its own is tried with the best machine that it can have.
+        """
         first = self._best_of_families()
-        others = [m for m in self._by_score() if m not in first]
-        refined = sorted((first + others)[: self.search.n_refined])
+        ranked = first + [m for m in self._by_score() if m not in first]
         for place in (place for place in range(len(self.teams)) if place not in self.quick):
-            for machine in refined:
-                self.progress.begin(str(self.search.policies[place]))
+            team, policy = self.teams[place], str(self.search.policies[place])
+            suited = [machine for machine in ranked if suits(team, self.machines[machine])]
+            for machine in suited[: self.search.n_tries(team)]:
+                self.progress.begin(policy)
                 self._try(place, machine)
                 self.progress.done()
 

@@ -42,6 +42,7 @@ TRUSTED = (
     "deferlearn.teams.forest.ForestClassifier",
     "deferlearn.teams.forest.ForestRegressor",
     "deferlearn.teams.predicted_error.PredictedErrorTriage",
+    "deferlearn.teams.team_cv.TeamCV",
     "deferlearn.teams.uncertainty.UncertaintyTriage",
     "deferlearn.bounds.certificate.Certificate",
     "deferlearn.bounds.optimum.OptimumBound",

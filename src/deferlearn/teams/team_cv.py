@@ -13,7 +13,6 @@ from deferlearn._utils.checks import check_flag, is_whole, plain
 from deferlearn._utils.types import Array
 from deferlearn.teams.blend import settings_from
 from deferlearn.teams.brought import BroughtSettings, GivenScores, check_machine, takes_sparse
-from deferlearn.teams.candidates import resolve_team
 from deferlearn.teams.context import FoldContext
 from deferlearn.teams.folds import stratified_folds
 from deferlearn.teams.forest import ForestClassifier
@@ -64,7 +63,7 @@ class TeamCV(SearchTeam):
     blend: bool = True
     n_repeats: Any = 2
     n_finalists: Any = 6
-    n_refined: Any = 5
+    n_refined: Any = 2
 
     takes_scores: ClassVar[bool] = True
 
@@ -96,12 +95,7 @@ class TeamCV(SearchTeam):
         return AUTO_MACHINES if isinstance(self.machines, str) else self.machines
 
     def _policies(self) -> Sequence[Any]:
-        if not isinstance(self.policies, str):
-            return self.policies
-        if not self._given_scores:
-            return AUTO_POLICIES
-        # Given scores cannot be refitted.
-        return [p for p in AUTO_POLICIES if _keeps_its_machine(p)]
+        return AUTO_POLICIES if isinstance(self.policies, str) else self.policies
 
     def _machines(self, X: Any, y: Array) -> list[Any]:
         if self._given_scores:
@@ -121,7 +115,11 @@ class TeamCV(SearchTeam):
         return found
 
     def _more(self, samples: Samples, groups: Any, seed: int) -> dict[str, Any]:
-        more: dict[str, Any] = {"blend": bool(self.blend), "n_finalists": int(self.n_finalists)}
+        more: dict[str, Any] = {
+            "blend": bool(self.blend),
+            "n_finalists": int(self.n_finalists),
+            "sparing": True,
+        }
         if not isinstance(self.cv, Integral):  # a splitter may give the same folds again
             return more
         repeats = []
@@ -138,9 +136,3 @@ class TeamCV(SearchTeam):
             machine in ("linear", "forest") if isinstance(machine, str) else takes_sparse(machine)
             for machine in kinds
         )
-
-
-def _keeps_its_machine(policy: str) -> bool:
-    """Whether a policy leaves the machine as it is."""
-    team = resolve_team(policy)
-    return bool(team.takes_any_machine and not getattr(team, "for_brought_machines", False))
