@@ -20,15 +20,16 @@ from brought import HUMAN, NEW, SPLITS, Counting, N, X, Y, log_odds_by_hand, pla
 from deferlearn.teams import AdvantageTriage, AssistedTriage, TeamCV
 from deferlearn.teams.context import HeldOutScores
 
-RIGHT = {"human_error": "forest"}
+BY_REGION = {"machine_error": "forest", "human_error": "forest"}
 
 
 def two_rules(n, seed):
-    """In one part of the space the rule is another one, and humans know it."""
+    """In one part of the space the rule is another one, and humans are at home only there."""
     rng = np.random.RandomState(seed)
     A = rng.normal(size=(n, 2))
-    y = np.where(A[:, 1] > 0.8, A[:, 0] < 0, A[:, 0] > 0)
-    return A, y, np.where(rng.rand(n) < 0.03, ~y, y)
+    other = A[:, 1] > 0.8
+    y = np.where(other, A[:, 0] < 1, A[:, 0] > 0)
+    return A, y, np.where(rng.rand(n) < np.where(other, 0.02, 0.4), ~y, y)
 
 
 def fitted(kind=AssistedTriage, X=X, y=Y, human=HUMAN, **options):
@@ -39,13 +40,13 @@ def fitted(kind=AssistedTriage, X=X, y=Y, human=HUMAN, **options):
 def test_it_helps_where_one_machine_cannot_follow_two_rules():
     gains = []
     for seed in range(3):
-        A, y, human = two_rules(300, seed)
+        A, y, human = two_rules(500, seed)
         T, truth, doctor = two_rules(3000, 100 + seed)
-        options = {"X": A, "y": y, "human": human, "budget": 0.25, "cv": 4, **RIGHT}
+        options = {"X": A, "y": y, "human": human, "budget": 0.25, "cv": 4, **BY_REGION}
         plain, assisted = fitted(AdvantageTriage, **options), fitted(**options)
         kept = ~assisted.deferred_
-        assert 0 < assisted.deferred_.sum() <= 75
-        assert (A[assisted.deferred_, 1] > 0.5).mean() > 0.7
+        assert 0 < assisted.deferred_.sum() <= 125
+        assert (A[assisted.deferred_, 1] > 0.8).mean() > 0.6
         # The machine is the one of the samples that are left.
         alone = LogisticRegression().fit(A[kept], y[kept])
         assert_allclose(assisted.machine_.coef_, alone.coef_, rtol=1e-9)
@@ -54,7 +55,7 @@ def test_it_helps_where_one_machine_cannot_follow_two_rules():
         )
         easy = T[:, 1] <= 0.8
         assert assisted.score(T[easy], truth[easy]) > plain.score(T[easy], truth[easy])
-    assert np.mean(gains) > 0.01
+    assert min(gains) > 0.01
 
 
 def test_decision_values_by_hand():
@@ -62,7 +63,7 @@ def test_decision_values_by_hand():
     A, y, human = two_rules(200, 5)
     y, human = y.astype(int), human.astype(int)
     splits = [(np.flatnonzero(np.arange(200) % 4 != k), np.arange(k, 200, 4)) for k in range(4)]
-    clf = fitted(X=A, y=y, human=human, cv=splits, budget=0.3, **RIGHT)
+    clf = fitted(X=A, y=y, human=human, cv=splits, budget=0.3, **BY_REGION)
     kept = ~clf.deferred_
     assert not kept.all()
     raw = np.empty(200)
@@ -132,7 +133,7 @@ def test_rounds_stop_when_the_cost_stops_falling(monkeypatch, values, best, roun
 
 def test_the_number_of_rounds():
     A, y, human = two_rules(200, 1)
-    options = {"X": A, "y": y, "human": human, "cv": 4, "budget": 0.3, **RIGHT}
+    options = {"X": A, "y": y, "human": human, "cv": 4, "budget": 0.3, **BY_REGION}
     Counting.fits.clear()
     fitted(machine=Counting(), max_rounds=1, **options)
     # Four folds twice, and the final machine; no fold is fitted again for the winner.
@@ -156,6 +157,7 @@ def test_with_our_svm_and_with_a_gram_matrix():
     """Rows and columns of the samples that are left, wherever they are."""
     A, y, human = two_rules(120, 0)
     options = {"y": y, "human": human, "machine": None, "alpha": 0.05, "cv": 3, "budget": 0.3}
+    options["use_full_budget"] = True
     direct = fitted(X=A, kernel="rbf", gamma=0.3, **options)
     K, K_new = rbf_kernel(A, gamma=0.3), rbf_kernel(NEW[:, :2], A, gamma=0.3)
     gram = fitted(X=K, kernel="precomputed", **options)
@@ -169,7 +171,7 @@ def test_with_our_svm_and_with_a_gram_matrix():
 
 def test_deferred_is_stored(tmp_path):
     A, y, human = two_rules(200, 1)
-    clf = fitted(X=A, y=y, human=human, cv=4, budget=0.3, **RIGHT)
+    clf = fitted(X=A, y=y, human=human, cv=4, budget=0.3, **BY_REGION)
     assert clf.deferred_.dtype == bool
     assert clf.deferred_.shape == (200,)
     deferlearn.save(clf, tmp_path / "team.skops")
@@ -184,7 +186,7 @@ def test_max_rounds_is_checked(rounds):
         fitted(max_rounds=rounds)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     st.integers(1, 12),
     st.integers(4, 30),

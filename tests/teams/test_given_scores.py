@@ -204,7 +204,7 @@ def test_as_good_as_the_forest_itself():
     """Scores of a forest trained elsewhere, as a column, or such a forest as the machine."""
     errors = []
     forest = RandomForestClassifier(30, random_state=0)
-    for seed in range(4, 9):
+    for seed in range(4, 7):
         rng = np.random.RandomState(seed)
         A = rng.normal(size=(2400, 4))
         y = (A[:, 0] + A[:, 1] * A[:, 2] + 0.5 * rng.normal(size=2400) > 0).astype(int)
@@ -379,14 +379,14 @@ def test_who_takes_none(clf, message):
 
 
 def test_policies_that_need_a_machine_of_their_own():
-    with pytest.raises(ValueError, match="were tried with none of the machines .given scores."):
-        fitted("search", policies=["margin"])
+    with pytest.raises(ValueError, match=r"None of policies=\['margin', 'assisted'\] can have any"):
+        fitted("search", policies=["margin", "assisted"])
 
 
 # -- odd scores -------------------------------------------------------------------------------
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     st.sampled_from([0.0, 0.1, 1.0, -3.3, 1e200]),
     st.sampled_from(["uncertainty", "advantage"]),

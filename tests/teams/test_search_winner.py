@@ -21,7 +21,7 @@ from deferlearn.teams import (
     FullAutomation,
     PredictedErrorTriage,
     UncertaintyTriage,
-    assisted_svc_cv,
+    search_team,
 )
 from deferlearn.teams.candidates import DEFAULT_POLICIES, TEAMS
 from deferlearn.teams.context import SELECTION
@@ -202,12 +202,14 @@ def test_verbose_prints_a_line_a_candidate(capsys):
     lines = [line for line in capsys.readouterr().out.splitlines() if " left" not in line]
     assert len(lines) == 4
     means = clf.cv_results_["mean_test_score"]
-    assert lines[0].startswith("[AssistedSVCCV] uncertainty, kernel linear, alpha 0.03: ")
+    assert lines[0].startswith(
+        "[AssistedSVCCV] uncertainty, linear SVM, alpha 0.03, kernel linear: "
+    )
     assert sorted(float(line.split()[-1]) for line in lines) == sorted(means.round(4))
 
 
 def test_verbose_says_how_long_it_takes(monkeypatch, capsys):
-    monkeypatch.setattr(assisted_svc_cv, "sometimes", lambda show: show)
+    monkeypatch.setattr(search_team, "sometimes", lambda show: show)
     policies = ["uncertainty", "advantage", "margin", "forest"]
     tuned(policies=policies, verbose=1).fit(X, Y, human_labels=HUMAN)
     shares = re.findall(r"AssistedSVCCV\] (\d+)% done, about \d+ s left", capsys.readouterr().out)

@@ -49,7 +49,6 @@ TRUSTED = (
     "deferlearn.bounds.ratio.RatioBound",
     "deferlearn.bounds.ratio.SubmodularityBound",
     "deferlearn.teams.assisted_svc_cv.AssistedSVCCV",
-    "deferlearn.teams.team_cv.TeamCV",
     "deferlearn.teams.pipeline.AssistedPipeline",
     "deferlearn.teams.policy.DeferralPolicy",
     "deferlearn.teams.assisted_svc.AssistedSVC",
