@@ -182,7 +182,7 @@ def test_deferred_is_stored(tmp_path):
 
 @pytest.mark.parametrize("rounds", [0, -1, 1.5, "two", None, True])
 def test_max_rounds_is_checked(rounds):
-    with pytest.raises(ValueError, match="max_rounds=.* must be a whole number, 1 or larger"):
+    with pytest.raises(ValueError, match=r"max_rounds=.* must be a whole number, 1 or larger"):
         fitted(max_rounds=rounds)
 
 

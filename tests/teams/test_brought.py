@@ -335,7 +335,7 @@ def test_sparse_cases():
         )
         assert sparse.__sklearn_tags__().input_tags.sparse
     assert not team("full", GaussianNB()).__sklearn_tags__().input_tags.sparse
-    with pytest.raises(TypeError, match="[Ss]parse"):
+    with pytest.raises(TypeError, match=r"[Ss]parse"):
         fitted("full", GaussianNB(), X=sp.csr_array(few))
 
 
@@ -413,11 +413,13 @@ def test_scores_of_any_size(size):
 
 
 def test_a_score_that_is_none():
-    with pytest.raises(
-        ValueError, match=r"machine=GaussianNB\(\) gives nan as the score of 30 of 30"
+    with (
+        pytest.raises(
+            ValueError, match=r"machine=GaussianNB\(\) gives nan as the score of 30 of 30"
+        ),
+        np.errstate(all="ignore"),
     ):
-        with np.errstate(all="ignore"):
-            fitted("full", GaussianNB(), X=np.ones((N, 2)))  # variances of zero
+        fitted("full", GaussianNB(), X=np.ones((N, 2)))  # variances of zero
 
 
 def test_one_class_alone():

@@ -354,7 +354,7 @@ def test_new_cases_need_them_too(name):
         clf.score_assisted(NEW, NEW_Y, NEW_Y)
     with pytest.raises(ValueError, match="machine_scores has 149 rows, but X has 150"):
         clf.defer(NEW, machine_scores=NEW_SCORE[1:])
-    with pytest.raises(ValueError, match="has 4 features, but .* is expecting 3"):
+    with pytest.raises(ValueError, match=r"has 4 features, but .* is expecting 3"):
         clf.defer(np.column_stack([NEW, NEW_SCORE]), machine_scores=NEW_SCORE)
     other = clone(clf).fit(X, Y, human_labels=HUMAN)
     with pytest.raises(ValueError, match="fitted without them"):

@@ -391,7 +391,7 @@ def test_sparse_cases():
     assert search(machines="auto").__sklearn_tags__().input_tags.sparse
     assert not search(machines=[BAYES]).__sklearn_tags__().input_tags.sparse
     assert not search(machines=["rbf"]).__sklearn_tags__().input_tags.sparse
-    with pytest.raises(TypeError, match="[Ss]parse"):
+    with pytest.raises(TypeError, match=r"[Ss]parse"):
         fitted(X=sp.csr_array(few))
 
 
