@@ -1,4 +1,6 @@
-"""Tuned teams against tuned baselines: the splits, the table, and the command that prints it."""
+"""Tuned teams against baselines and peers: the splits, the table, and the command that prints it."""
+
+import re
 
 import numpy as np
 import pandas as pd
@@ -10,13 +12,25 @@ from deferlearn.cli.app import app
 from deferlearn.experiments import comparison
 from deferlearn.experiments.comparison import (
     BASELINES,
+    PARTS,
+    SVM_TEAM,
     TEAM,
-    comparison_counts,
     comparison_jobs,
-    comparison_table,
     comparison_work,
 )
 from deferlearn.experiments.comparison_data import NAMES, comparison_split
+from deferlearn.experiments.comparison_peers import PEERS
+from deferlearn.experiments.comparison_table import (
+    BEST_PEER,
+    RIVALS,
+    comparison_counts,
+    comparison_table,
+    dataset_differences,
+    group_means,
+    seconds_per_method,
+    with_best_peer,
+)
+from deferlearn.teams import AssistedSVCCV
 
 OPEN = ("lidc-majority", "breast-cancer", "digits", "linear", "quadratic")
 
@@ -40,6 +54,25 @@ def test_splits(name):
     assert len(shared) <= (5 if name == "digits" else 0)  # digits has a few equal rows
 
 
+def test_splits_of_sleep_keep_nights_together():
+    from deferlearn.datasets import load_sleep
+
+    split, again = comparison_split("sleep", 3), comparison_split("sleep", 3)
+    np.testing.assert_array_equal(split.X_test, again.X_test)
+    assert len(set(split.groups_train)) == 24
+    assert 1400 < len(split.y_train) < 1700
+    assert 5000 < len(split.y_test) < 6500
+    assert set(np.unique(split.y_train)) == set(np.unique(split.human_test)) == {-1, 1}
+    # Expert 4 = 1 + 3 % 5; the test part by the nights that come next.
+    data = load_sleep(expert=4)
+    nights = np.setdiff1d(np.unique(data.groups), split.groups_train)
+    taken = np.isin(data.groups, np.unique(split.groups_train)) & ~np.isnan(data.human_labels)
+    np.testing.assert_array_equal(split.X_train, data.data[taken][::15])
+    np.testing.assert_array_equal(split.human_train, data.human_labels[taken][::15])
+    assert len(nights) == 56
+    assert (comparison_split("sleep", 4).human_test != split.human_test[:1]).any()
+
+
 def test_experts_err_by_region():
     split = comparison_split("digits", 0)
     wrong = np.concatenate([split.human_train != split.y_train, split.human_test != split.y_test])
@@ -55,24 +88,31 @@ def test_unknown_data():
         comparison_split("iris", 0)
 
 
-def test_jobs_differ_in_split_and_data():
-    jobs = comparison_jobs(["digits", "linear"], 3, seed=5)
-    assert [(job.parameters["seed"], job.parameters["dataset"]) for job in jobs] == [
-        (seed, name) for seed in (5, 6, 7) for name in ("digits", "linear")
+def test_jobs_differ_in_split_data_and_part():
+    jobs = comparison_jobs(["digits", "linear"], 3, seed=5, parts=["peers", "team"])
+    found = [tuple(job.parameters[k] for k in ("seed", "dataset", "part")) for job in jobs]
+    assert found == [
+        (seed, name, part)
+        for seed in (5, 6, 7)
+        for name in ("digits", "linear")
+        for part in ("peers", "team")
     ]
-    assert len({job.key for job in jobs}) == 6
+    assert len({job.key for job in jobs}) == 12
+    assert all(job.key.startswith(f"team-{job.parameters['part']}-") for job in jobs)
+    assert len(comparison_jobs(splits=20)) == 20 * len(NAMES) * len(PARTS)
 
 
-@pytest.fixture(scope="module")
-def rows():
-    (job,) = comparison_jobs(["linear"], 1, budgets=[0.1, 0.3])
-    return pd.DataFrame(comparison_work({**job.parameters, "alphas": [0.1]}))
+def rows_of(part, **changed):
+    (job,) = comparison_jobs(["linear"], 1, budgets=[0.1, 0.3], parts=[part])
+    return pd.DataFrame(comparison_work({**job.parameters, **changed}))
 
 
-def test_work(rows):
-    assert list(rows["method"].unique()) == [TEAM, *BASELINES]
+def test_baselines():
+    rows = rows_of("baselines", alphas=[0.1])
+    assert list(rows["method"].unique()) == list(BASELINES)
     assert list(rows["budget"].unique()) == [0.1, 0.3]
     assert (rows["asked"] <= rows["budget"]).all()
+    assert (rows["machine"].str.startswith("kernel linear, alpha 0.1")).all()
     alone = rows[rows["method"] == "automation"]
     assert (alone["asked"] == 0).all()
     assert alone["error"].nunique() == 1
@@ -92,6 +132,32 @@ def test_work(rows):
     np.testing.assert_allclose(found["error"], by_hand, atol=1e-12)
 
 
+@pytest.mark.parametrize(("part", "name"), [("team", TEAM), ("svm", SVM_TEAM)])
+def test_searches(part, name, monkeypatch):
+    small = {"alphas": [0.1], "policies": ["uncertainty", "margin", "automation"]}
+
+    def search(random_state):
+        return AssistedSVCCV(**small, random_state=random_state)
+
+    monkeypatch.setattr(comparison, "TEAM_SEARCH", search)
+    monkeypatch.setattr(comparison, "AssistedSVCCV", search)
+    rows = rows_of(part)
+    assert list(rows["method"]) == [name, name]
+    assert (rows["asked"] <= rows["budget"]).all()
+    assert ((rows["cv_error"] > 0) & (rows["cv_error"] < 0.5)).all()
+    assert (rows["n_test"] == 160).all()
+    assert set(rows["policy"]) <= set(small["policies"])
+
+
+METHODS = (TEAM, SVM_TEAM, *BASELINES, *PEERS)
+PART_OF = {
+    **dict.fromkeys(PEERS, "peers"),
+    **dict.fromkeys(BASELINES, "baselines"),
+    SVM_TEAM: "svm",
+    TEAM: "team",
+}
+
+
 def made_up(seed=0):
     """Ten splits of one data set at two budgets; the team is clearly better at the second."""
     rng = np.random.RandomState(seed)
@@ -102,24 +168,50 @@ def made_up(seed=0):
             "seed": split,
             "method": method,
             "error": 0.2 + 0.01 * rng.rand() - (0.1 if method == TEAM and budget > 0.2 else 0.0),
+            "cv_error": 0.2 + 0.01 * rng.rand(),
             "asked": budget,
             "humans": 0.1,
             "policy": "margin" if split else "uncertainty",
+            "machine": "alpha 1",
+            "seconds": 0.5,
         }
         for budget in (0.1, 0.3)
         for split in range(10)
-        for method in (TEAM, *BASELINES)
+        for method in METHODS
     )
+
+
+def test_best_peer_is_the_one_that_cross_validation_picks():
+    rows = made_up()
+    every = with_best_peer(rows)
+    assert len(every) == len(rows) + 20
+    picked = every[every["method"] == BEST_PEER]
+    for line in picked.to_dict("records"):
+        cell = rows[(rows["budget"] == line["budget"]) & (rows["seed"] == line["seed"])]
+        own = cell[cell["method"].isin(list(PEERS))].set_index("method")
+        # Not the least error on the test part, and never the team or a baseline.
+        assert line["peer"] == own["cv_error"].idxmin()
+        assert line["error"] == own.loc[line["peer"], "error"]
+    assert (picked["error"].to_numpy() != rows.groupby(["budget", "seed"])["error"].min()).any()
+
+
+def test_of_peers_that_tie_on_the_folds_the_first_is_taken():
+    rows = made_up().assign(cv_error=0.25)
+    # Peers are in another order in the rows, and differ by rounding alone.
+    rows.loc[rows["method"] == "RF", "cv_error"] -= 1e-15
+    picked = with_best_peer(rows.iloc[::-1]).query("method == @BEST_PEER")
+    assert set(picked["peer"]) == {next(iter(PEERS))}
 
 
 def test_table_has_paired_intervals():
     rows = made_up()
     table = comparison_table(rows)
+    every = with_best_peer(rows)
     for line in table.to_dict("records"):
-        cell = rows[rows["budget"] == line["budget"]].pivot(
+        cell = every[every["budget"] == line["budget"]].pivot(
             index="seed", columns="method", values="error"
         )
-        for name in BASELINES:
+        for name in RIVALS:
             interval = ttest_rel(cell[TEAM], cell[name]).confidence_interval(0.95)
             np.testing.assert_allclose([line[f"low {name}"], line[f"high {name}"]], interval)
             np.testing.assert_allclose(line[f"minus {name}"], (cell[TEAM] - cell[name]).mean())
@@ -127,17 +219,44 @@ def test_table_has_paired_intervals():
         assert line["splits"] == 10
     for counts in comparison_counts(table).values():
         assert counts["cells"] == 2
-        assert counts["better"] == 1
-        assert counts["worse"] == 0
+        assert counts["better"] >= 1
+        assert counts["better"] + counts["no difference"] + counts["worse"] == 2
     worse = rows.assign(error=rows["error"] + 0.15 * (rows["method"] == TEAM))
     for counts in comparison_counts(comparison_table(worse)).values():
         assert counts["worse"] == counts["much worse"] == 2
 
 
+def test_groups_and_data_sets():
+    parts = [made_up(k).assign(dataset=name) for k, name in enumerate(NAMES)]
+    table = comparison_table(pd.concat(parts))
+    means = group_means(table)
+    assert means["group"].tolist() == ["six medical sets", "linear, quadratic, digits", "sleep"]
+    assert means["cells"].tolist() == [12, 6, 2]
+    sleep = table[table["dataset"] == "sleep"]
+    np.testing.assert_allclose(means[TEAM].iloc[2], sleep[TEAM].mean())
+    # A group that lacks a data set has no mean, and other budgets have no part in it.
+    fewer = table[table["dataset"] != "digits"]
+    assert group_means(fewer)["group"].tolist() == ["six medical sets", "sleep"]
+    other = comparison_table(parts[-1].assign(budget=parts[-1]["budget"].replace(0.3, 0.05)))
+    assert group_means(other)["cells"].tolist() == [1]
+    found = dataset_differences(table).set_index("dataset")
+    assert list(found.index) == list(NAMES)
+    np.testing.assert_allclose(found.loc["sleep", "mean"], sleep[f"minus {BEST_PEER}"].mean())
+    assert found.loc["sleep", "at budget"] == 0.1
+    assert found.loc["sleep", "largest"] == sleep[f"minus {BEST_PEER}"].max()
+
+
+def test_seconds_are_sums_over_budgets_and_means_over_splits():
+    seconds = seconds_per_method(made_up())
+    assert list(seconds.index) == list(METHODS)
+    assert (seconds["made up"] == 1.0).all()
+
+
 def pretend(parameters):
     """What a job would return, at once."""
     rows = made_up(parameters["seed"])
-    return rows[rows["seed"] == 0].drop(columns=["dataset", "seed"]).to_dict("records")
+    own = rows["method"].map(PART_OF) == parameters["part"]
+    return rows[own & (rows["seed"] == 0)].drop(columns=["dataset", "seed"]).to_dict("records")
 
 
 @pytest.fixture
@@ -153,6 +272,7 @@ def test_command(run, tmp_path):
     assert result.exit_code == 0, result.output
     assert "seeds 4 to 6" in result.output
     assert "against uncertainty: cells 4" in result.output
+    assert f"against {BEST_PEER}: cells 4" in result.output
     rows = pd.read_parquet(tmp_path / "team" / "rows.parquet")
     assert sorted(rows["seed"].unique()) == [4, 5, 6]
     table = pd.read_csv(tmp_path / "team" / "team.csv")
@@ -161,10 +281,10 @@ def test_command(run, tmp_path):
     page = (tmp_path / "team" / "team.md").read_text()
     assert "`deferlearn bench team digits linear --splits 3 --seed 4`" in page
     assert "seeds 4 to 6" in page
-    # At the larger budget the team is better by a tenth, at the smaller one by nothing.
-    assert "| uncertainty | 2 | 2 | 0 | 0 |" in page
-    assert page.count("better") == 2 * len(BASELINES) + 1
+    # At the larger budget the team is better by a tenth.
+    assert re.search(r"\| best peer \| [234] \| \d \| 0 \| 0 \|", page)
     assert "| all | 12 |" in page  # two data sets, three splits, two budgets, one policy
+    assert all(name in page for name in METHODS)
     assert (tmp_path / "team" / "team.png").stat().st_size > 1000
 
 
@@ -172,11 +292,43 @@ def test_command_goes_on(run, tmp_path, monkeypatch):
     assert run("linear", "--out", tmp_path, "--splits", 2, "--jobs", 1).exit_code == 0
     asked = []
     monkeypatch.setattr(
-        comparison, "comparison_work", lambda p: asked.append(p["seed"]) or pretend(p)
+        comparison,
+        "comparison_work",
+        lambda p: asked.append((p["seed"], p["part"])) or pretend(p),
     )
     result = run("linear", "--out", tmp_path, "--splits", 4, "--jobs", 1)
     assert result.exit_code == 0, result.output
-    assert asked == [2, 3]
+    assert asked == [(seed, part) for seed in (2, 3) for part in PARTS]
+    # The team again, and nothing of its rivals.
+    asked.clear()
+    words = ["linear", "--out", tmp_path, "--splits", 2, "--jobs", 1, "--again", "team"]
+    assert run(*words).exit_code == 0
+    assert asked == [(0, "team"), (1, "team")]
+
+
+def test_command_computes_a_part(run, tmp_path, monkeypatch):
+    words = ["linear", "--out", tmp_path, "--splits", 2, "--jobs", 1]
+    result = run(*words, "--part", "peers", "--part", "svm")
+    assert result.exit_code == 0, result.output
+    assert "Processor seconds per split" in result.output
+    assert not (tmp_path / "team" / "team.md").exists()
+    kept = sorted(path.name.split("-")[1] for path in (tmp_path / "team" / "parts").iterdir())
+    assert kept == ["peers", "peers", "svm", "svm"]
+    asked = []
+    monkeypatch.setattr(
+        comparison, "comparison_work", lambda p: asked.append(p["part"]) or pretend(p)
+    )
+    assert run(*words).exit_code == 0
+    assert asked == ["baselines", "team", "baselines", "team"]
+    assert (tmp_path / "team" / "team.md").exists()
+
+
+@pytest.mark.parametrize("option", ["--part", "--again"])
+def test_command_refuses_other_parts(run, tmp_path, option):
+    result = run("linear", "--out", tmp_path / "new", option, "rivals")
+    assert result.exit_code == 2
+    assert "no part has the name 'rivals'; use peers, baselines, svm, team" in result.output
+    assert not (tmp_path / "new").exists()
 
 
 def test_quick_is_five_splits(run, tmp_path):

@@ -1,4 +1,4 @@
-"""`deferlearn bench`: compare a tuned team with equally tuned baselines."""
+"""`deferlearn bench`: compare a tuned team with equally tuned baselines and peers."""
 
 from __future__ import annotations
 
@@ -28,48 +28,72 @@ def _keep_the_name() -> None:
 @bench.command()
 def team(
     data: Annotated[
-        list[str] | None, argument("Data sets. Default: all nine.", metavar="[DATA]...")
+        list[str] | None, argument("Data sets. Default: all ten.", metavar="[DATA]...")
     ] = None,
     *,
     out: shared.OutFolder = Path("results"),
     splits: Annotated[int | None, option("Number of random splits. Default: 20.", min=2)] = None,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the first split.")] = 0,
     quick: Annotated[bool, typer.Option("--quick", help="Use five splits.")] = False,
+    part: Annotated[
+        list[str] | None,
+        option(
+            "Compute only this part of the comparison, and write no page: peers, baselines, svm or "
+            "team. Repeat the option for several. Default: all."
+        ),
+    ] = None,
+    again: Annotated[
+        list[str] | None,
+        option("Compute this part again, even if its rows are there. Default: none."),
+    ] = None,
     jobs: shared.AllJobs = None,
 ) -> None:
-    """Compare `AssistedSVCCV` with equally tuned baselines, on test sets that are not used for tuning.
+    """Compare the tuned team with equally tuned baselines and peers, on test sets not used for tuning.
 
-    Prints mean errors, and the team's paired difference from each baseline with its 95% interval.
+    Prints mean errors, and the team's paired difference from its rivals with its 95% interval.
     If it is stopped or killed, the same command continues with the jobs that are left.
     """
     require(COMMAND, *NEEDED)
     # Imported here because they load the compiled engine, which `--help` does not need.
     from joblib import cpu_count
 
-    from deferlearn.experiments.comparison import (
-        QUICK_SPLITS,
-        SPLITS,
-        comparison_jobs,
-        comparison_table,
-        comparison_work,
-    )
+    from deferlearn.experiments import comparison
     from deferlearn.experiments.comparison_data import NAMES
     from deferlearn.experiments.comparison_page import write_comparison_page
+    from deferlearn.experiments.comparison_table import comparison_table
     from deferlearn.experiments.runner import run_jobs
-    from deferlearn.experiments.store import write_table
+    from deferlearn.experiments.store import PartStore, write_table
 
     names = data or list(NAMES)
     unknown = [name for name in names if name not in NAMES]
     if unknown:
         fail(COMMAND, f"no data set has the name {unknown[0]!r}; use {', '.join(NAMES)}")
-    count = splits or (QUICK_SPLITS if quick else SPLITS)
-    work = comparison_jobs(names, count, seed)
+    known = list(comparison.PARTS)
+    unknown = [name for name in (*(part or ()), *(again or ())) if name not in known]
+    if unknown:
+        fail(COMMAND, f"no part has the name {unknown[0]!r}; use {', '.join(known)}")
+    parts = [name for name in known if not part or name in part]
+    count = splits or (comparison.QUICK_SPLITS if quick else comparison.SPLITS)
+    work = comparison.comparison_jobs(names, count, seed, parts=parts)
     folder = out / "team"
     with resumable(COMMAND):
+        store = PartStore(folder / "parts")
+        for job in work:
+            if job.parameters["part"] in (again or ()):
+                store.path(job).unlink(missing_ok=True)
         with progress_bar() as progress:
             done = Advance(progress, progress.add_task("team", total=len(work)), 1.0)
-            n_jobs = jobs or cpu_count()
-            rows = run_jobs(work, comparison_work, folder / "parts", n_jobs=n_jobs, on_done=done)
+            rows = run_jobs(
+                work,
+                comparison.comparison_work,
+                store.folder,
+                n_jobs=jobs or cpu_count(),
+                on_done=done,
+            )
+        if part:
+            _print_seconds(rows)
+            typer.echo(f"Rows: {store.folder}. Without --part, the command writes the page.")
+            return
         table = comparison_table(rows)
         write_table(folder / "rows.parquet", rows)
         write_table(folder / "team.csv", table)
@@ -80,23 +104,40 @@ def team(
     typer.echo(f"Page, picture, table and rows: {page}")
 
 
+def _print_seconds(rows: pd.DataFrame) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from deferlearn.experiments.comparison_table import seconds_per_method
+
+    seconds = seconds_per_method(rows)
+    typer.echo("Processor seconds per split, all budgets together:")
+    shown = Table()
+    shown.add_column("method")
+    for name in seconds.columns:
+        shown.add_column(name, justify="right")
+    for name, *values in seconds.itertuples(name=None):
+        shown.add_row(name, *(f"{value:.1f}" for value in values))
+    Console().print(shown)
+
+
 def _print(table: pd.DataFrame, seed: int, count: int) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    from deferlearn.experiments.comparison import BASELINES, comparison_counts
-    from deferlearn.experiments.comparison_page import difference_of
+    from deferlearn.experiments.comparison_page import SHOWN, difference_of
+    from deferlearn.experiments.comparison_table import comparison_counts
 
     shown = Table(
-        title=f"Error of the tuned team, and its difference from each baseline (95% interval); "
+        title=f"Error of the tuned team, and its difference from its rivals (95% interval); "
         f"seeds {seed} to {seed + count - 1}"
     )
-    for heading in ("data", "budget", "team", "asked", "policy", *BASELINES):
+    for heading in ("data", "budget", "team", "asked", "policy", *SHOWN):
         shown.add_column(heading, justify="left" if heading in ("data", "policy") else "right")
     colours = {"better": "green", "worse": "red"}
     for line in table.to_dict("records"):
-        differences = [difference_of(line, name) for name in BASELINES]
+        differences = [difference_of(line, name) for name in SHOWN]
         shown.add_row(
             line["dataset"],
             f"{line['budget']:g}",

@@ -14,6 +14,7 @@ from deferlearn.datasets._retina import (
     published_split,
 )
 from deferlearn.datasets._simulated import load_breast_cancer, load_digits_parity
+from deferlearn.datasets._sleep import load_sleep
 
 __all__ = [
     "fetch_aptos",
@@ -23,6 +24,7 @@ __all__ = [
     "load_breast_cancer",
     "load_digits_parity",
     "load_lidc",
+    "load_sleep",
     "make_linear",
     "make_quadratic",
     "make_shifted",

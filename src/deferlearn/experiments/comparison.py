@@ -1,120 +1,154 @@
-"""Tuned teams against equally tuned baselines: error on test parts, with paired intervals."""
+"""Tuned teams against equally tuned baselines and the field's methods, on test parts."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from time import perf_counter
+from time import process_time
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
-from deferlearn.evaluation.intervals import t_interval
-from deferlearn.experiments.comparison_data import NAMES, comparison_split
-from deferlearn.experiments.experiment import jobs_of
+from deferlearn.experiments.comparison_data import NAMES, ComparisonSplit, comparison_split
+from deferlearn.experiments.comparison_peers import grid_of, judged, peer_rows
 from deferlearn.experiments.jobs import Job, Row
 from deferlearn.teams import AssistedSVCCV
-from deferlearn.teams.candidates import DEFAULT_POLICIES, equip
 
 BUDGETS = (0.05, 0.1, 0.2, 0.3)
 SPLITS, QUICK_SPLITS = 20, 5
-TEAM = "team"
-# Each is tuned like the team, with the same machines, folds and criterion, but has this policy alone.
-BASELINES = {
-    "automation": "automation",
-    "uncertainty": "uncertainty",
-    "predicted error": "predicted_error",
-    "the paper's": "margin",
-}
+TEAM, SVM_TEAM = "team", "SVM team"
+# The search that is compared with all others.
+TEAM_SEARCH: Any = AssistedSVCCV
+# Each is tuned like the teams, by the same folds and criterion, but has the kernel of the data and this
+# policy alone.
+BASELINES = {"automation": "automation", "uncertainty": "uncertainty", "the paper's": "margin"}
 ALPHAS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
-# The team is much worse than a baseline if the whole interval of the difference is above this.
-WORST = 0.01
+
+
+def _team(split: ComparisonSplit, p: dict[str, Any]) -> Iterator[Row]:
+    return search_rows(TEAM_SEARCH(random_state=p["seed"]), split, p["budgets"], {TEAM: None})
+
+
+def _svm(split: ComparisonSplit, p: dict[str, Any]) -> Iterator[Row]:
+    return search_rows(AssistedSVCCV(random_state=p["seed"]), split, p["budgets"], {SVM_TEAM: None})
+
+
+def _baselines(split: ComparisonSplit, p: dict[str, Any]) -> Iterator[Row]:
+    search = AssistedSVCCV(alphas=p["alphas"], kernels=[split.kernel], random_state=p["seed"])
+    policies = {name: (word,) for name, word in BASELINES.items()}
+    return search_rows(search, split, p["budgets"], policies)
+
+
+def _peers(split: ComparisonSplit, p: dict[str, Any]) -> Iterator[Row]:
+    return peer_rows(split, p["seed"], p["budgets"])
+
+
+# What can be computed, and kept, without the others; so a change of the team leaves its rivals alone.
+PARTS: dict[str, Callable[[ComparisonSplit, dict[str, Any]], Iterator[Row]]] = {
+    "peers": _peers,
+    "baselines": _baselines,
+    "svm": _svm,
+    "team": _team,
+}
 
 
 def comparison_jobs(
-    names: Sequence[str] = NAMES, splits: int = SPLITS, seed: int = 0, budgets: Any = BUDGETS
+    names: Sequence[str] = NAMES,
+    splits: int = SPLITS,
+    seed: int = 0,
+    budgets: Sequence[float] = BUDGETS,
+    parts: Sequence[str] = tuple(PARTS),
 ) -> list[Job]:
-    """One job per split and data set; split by split, so that all data sets have rows early."""
-    axes = {"seed": range(seed, seed + splits), "dataset": names}
-    return jobs_of("team", axes, budgets=list(budgets), alphas=list(ALPHAS))
+    """One job per split, data set and part; split by split, so that all data sets have rows early.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Data sets.
+    splits, seed : int
+        The number of splits, and the seed of the first.
+    budgets : sequence of float
+        The most that may be deferred, as shares.
+    parts : sequence of str
+        Of `PARTS`.
+
+    Returns
+    -------
+    jobs : list of Job
+        Their names begin with the part.
+    """
+    # What else decides the rows: another grid is another job.
+    grids: dict[str, dict[str, Any]] = {
+        "peers": {"grid": grid_of()},
+        "baselines": {"alphas": list(ALPHAS)},
+    }
+    return [
+        Job(
+            f"team-{part}",
+            {"seed": number, "dataset": name, "part": part, "budgets": list(budgets)}
+            | grids.get(part, {}),
+        )
+        for number in range(seed, seed + splits)
+        for name in names
+        for part in parts
+    ]
 
 
 def comparison_work(p: dict[str, Any]) -> list[Row]:
-    """The team and the baselines at every budget on one split."""
-    split = comparison_split(p["dataset"], p["seed"])
-    policies = {TEAM: DEFAULT_POLICIES, **{name: (word,) for name, word in BASELINES.items()}}
-    search = AssistedSVCCV(alphas=p["alphas"], kernels=[split.kernel], random_state=p["seed"])
+    """The rows of one part on one split, at every budget."""
+    return list(PARTS[p["part"]](comparison_split(p["dataset"], p["seed"]), p))
+
+
+def search_rows(
+    search: Any, split: ComparisonSplit, budgets: Sequence[float], methods: dict[str, Any]
+) -> Iterator[Row]:
+    """A row for each method and budget: the candidate that does best on the folds, on the test part.
+
+    Parameters
+    ----------
+    search : AssistedSVCCV or TeamCV
+        Has a method `open_search`.
+    split : ComparisonSplit
+        Training and test part.
+    budgets : sequence of float
+        The most that may be deferred, as shares.
+    methods : dict
+        Names of the methods, and the policies to which each is restricted; None for all.
+
+    Yields
+    ------
+    row : dict
+    """
     opened = search.open_search(
         split.X_train, split.y_train, human_labels=split.human_train, groups=split.groups_train
     )
     fitted: dict[Any, Any] = {}
-    rows = []
-    for budget in p["budgets"]:
-        for name, chosen in policies.items():
-            start = perf_counter()
-            found = replace(opened, policies=chosen).run(budget)
+    for budget in budgets:
+        for name, policies in methods.items():
+            start = process_time()
+            own = opened if policies is None else replace(opened, policies=policies)
+            found = own.run(budget)
             # A triage ranks alike at every budget; a team that is trained for one does not.
-            trained = not found.team.shares_machines
+            trained = not getattr(found.team, "shares_machines", True)
             key = (str(found.params), budget if trained else None)
             if key not in fitted:
-                # Without folds a ranking is the same, unless it is learned from held-out samples.
-                folds = {} if found.team.needs_folds else {"cv": None}
-                samples = replace(opened.context.samples, settings=found.settings)
-                fitted[key] = equip(found.team, found.settings, folds).fit_samples(samples)
+                fitted[key] = own.fit(found, budget)
             team = fitted[key]
             # A team that was trained for a budget may have found that fewer should be deferred.
-            asked = team.defer_top(split.X_test, team.deferral_rate_ if trained else budget)
-            answer = np.where(asked, split.human_test, team.predict(split.X_test))
-            rows.append(
-                {
-                    "budget": budget,
-                    "method": name,
-                    "error": float(np.mean(answer != split.y_test)),
-                    "asked": float(asked.mean()),
-                    "cv_error": -found.score,
-                    "policy": str(found.params["policy"]),
-                    "alpha": found.settings.alpha,
-                    "humans": float(np.mean(split.human_test != split.y_test)),
-                    "n_train": len(split.y_train),
-                    "n_test": len(split.y_test),
-                    "seconds": perf_counter() - start,
-                }
-            )
-    return rows
+            most = min(team.deferral_rate_, budget) if trained else budget
+            yield {
+                "budget": budget,
+                "method": name,
+                **judged(team, split, most),
+                "cv_error": -found.score,
+                "policy": str(found.params["policy"]),
+                "machine": machine_of(found.params),
+                "seconds": process_time() - start,
+            }
 
 
-def comparison_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """One line per data set and budget: mean errors, and paired differences from each baseline."""
-    lines = []
-    for (dataset, budget), cell in rows.groupby(["dataset", "budget"], sort=False):
-        errors = cell.pivot(index="seed", columns="method", values="error")
-        team = cell[cell["method"] == TEAM]
-        line: dict[str, Any] = {
-            "dataset": dataset,
-            "budget": budget,
-            "splits": len(errors),
-            TEAM: errors[TEAM].mean(),
-            "asked": team["asked"].mean(),
-            "humans alone": team["humans"].mean(),
-            "policy": team["policy"].mode()[0],
-        }
-        for name in BASELINES:
-            mean, low, high = t_interval(errors[TEAM] - errors[name])
-            line |= {name: errors[name].mean()}
-            line |= {f"minus {name}": mean, f"low {name}": low, f"high {name}": high}
-        lines.append(line)
-    return pd.DataFrame(lines)
-
-
-def comparison_counts(table: pd.DataFrame) -> dict[str, dict[str, int]]:
-    """For each baseline, in how many cells the team is better, neither, worse, or much worse."""
-    out = {}
-    for name in BASELINES:
-        low, high = table[f"low {name}"], table[f"high {name}"]
-        out[name] = {
-            "cells": len(table),
-            "better": int((high < 0).sum()),
-            "no difference": int(((low <= 0) & (high >= 0)).sum()),
-            "worse": int((low > 0).sum()),
-            "much worse": int((low > WORST).sum()),
-        }
-    return out
+def machine_of(params: dict[str, Any]) -> str:
+    """The machine's parameters as words, such as "kernel linear, alpha 0.1"."""
+    said = {
+        name: f"{value:g}" if isinstance(value, float) else str(value)
+        for name, value in params.items()
+        if name != "policy" and value is not None
+    }
+    order = sorted(said, key=lambda name: (name not in ("machine", "kernel"), name))
+    return ", ".join(f"{name} {said[name]}" for name in order)

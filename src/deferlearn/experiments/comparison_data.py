@@ -1,4 +1,4 @@
-"""The data for the comparison of tuned teams: with doctors, radiologists, and experts by region."""
+"""The data for the comparison of tuned teams: with real experts, simulated doctors, experts by region."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -28,13 +28,18 @@ BY_REGION = {
     "digits": datasets.load_digits_parity,
 }
 SYNTHETIC = {"linear": datasets.make_linear, "quadratic": datasets.make_quadratic}
-NAMES = (*RETINA, *REAL_READERS, *BY_REGION, *SYNTHETIC)
+SLEEP = "sleep"
+NAMES = (*RETINA, *REAL_READERS, *BY_REGION, *SYNTHETIC, SLEEP)
 
 # Error rates of the experts by region: where the first principal component is positive, and elsewhere.
 GOOD_ERROR, POOR_ERROR = 0.05, 0.35
 SYNTHETIC_SAMPLES = 400
 SYNTHETIC_ERROR = 0.2
 READERS = 4
+# Of the 80 nights; and every which epoch of them: about 1,500 to train and 5,700 to test.
+SLEEP_NIGHTS = 24
+SLEEP_STEP_TRAIN, SLEEP_STEP_TEST = 15, 4
+SLEEP_EXPERTS = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,11 +57,15 @@ class ComparisonSplit:
 
 
 def comparison_split(name: str, seed: int) -> ComparisonSplit:
-    """A random split of 60% to 40%, with the answers of one human to all cases.
+    """A random split of 60% to 40%, with the answers of one human to all cases; of sleep, nights.
 
     The features of data sets with different units are standardised by the training part; the paper's
     own data stay as they are. Splits of the nodules keep patients together, and the four readers take
     turns as the human.
+
+    For "sleep", REM against the rest, 24 nights are for training and 24 others for testing, of which
+    every 15th and every 4th epoch is taken, among those that are no tie and have an answer. The five
+    experts take turns. The features are 0 or 1, and stay so.
 
     Parameters
     ----------
@@ -78,6 +87,8 @@ def comparison_split(name: str, seed: int) -> ComparisonSplit:
     """
     if name not in NAMES:
         raise ValueError(f"no data set is named {name!r}; there are {', '.join(NAMES)}")
+    if name == SLEEP:
+        return _sleep_split(seed)
     groups = None
     kernel = QUADRATIC_KERNEL if name == "quadratic" else LINEAR_KERNEL
     luck = stream(seed, 1)
@@ -110,6 +121,29 @@ def comparison_split(name: str, seed: int) -> ComparisonSplit:
         y_test=y[test],
         human_test=answers[test],
         kernel=kernel,
+    )
+
+
+def _sleep_split(seed: int) -> ComparisonSplit:
+    data = datasets.load_sleep(expert=1 + seed % SLEEP_EXPERTS)
+    nights = stream(seed, 2).permutation(np.unique(data.groups))
+    answered = ~np.isnan(data.human_labels)
+
+    def epochs_of(chosen: Any, step: int) -> Any:
+        return np.flatnonzero(answered & np.isin(data.groups, chosen))[::step]
+
+    train = epochs_of(nights[:SLEEP_NIGHTS], SLEEP_STEP_TRAIN)
+    test = epochs_of(nights[SLEEP_NIGHTS : 2 * SLEEP_NIGHTS], SLEEP_STEP_TEST)
+    answers = np.where(answered, data.human_labels, 0).astype(np.int64)
+    return ComparisonSplit(
+        X_train=data.data[train],
+        y_train=data.target[train],
+        human_train=answers[train],
+        groups_train=data.groups[train],
+        X_test=data.data[test],
+        y_test=data.target[test],
+        human_test=answers[test],
+        kernel=LINEAR_KERNEL,
     )
 
 

@@ -1,4 +1,4 @@
-"""Tuned teams against tuned baselines, as a page in Markdown and a figure."""
+"""Tuned teams against tuned baselines and peers, as a page in Markdown and a figure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,19 @@ import numpy as np
 import pandas as pd
 
 from deferlearn._utils.atomic import write_atomically
-from deferlearn.experiments.comparison import BASELINES, TEAM, WORST, comparison_counts
+from deferlearn.experiments.comparison import BASELINES, SVM_TEAM, TEAM, TEAM_SEARCH
+from deferlearn.experiments.comparison_peers import PEERS
+from deferlearn.experiments.comparison_table import (
+    BEST_PEER,
+    GROUP_BUDGETS,
+    RIVALS,
+    WORST,
+    comparison_counts,
+    dataset_differences,
+    group_means,
+    seconds_per_method,
+    with_best_peer,
+)
 from deferlearn.experiments.pages import fill_template
 from deferlearn.experiments.style import figure_of, look, save
 
@@ -18,6 +30,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PAGE, PICTURE = "team.md", "team"
+# Rivals with a panel of their own in the figure.
+SHOWN = (BEST_PEER, SVM_TEAM, "uncertainty", "automation")
 # Colours of the intervals in the figure: the team is better, worse, or neither is clear.
 COLOURS = {"better": "#0072B2", "worse": "#D55E00", "": "0.55"}
 
@@ -35,7 +49,7 @@ def write_comparison_page(
 
 
 def comparison_page(rows: pd.DataFrame, table: pd.DataFrame, command: str) -> str:
-    """The page's text: counts, the table of all cells, and how often each policy was chosen.
+    """The page's text: counts, means of groups, all cells, and what was chosen.
 
     Parameters
     ----------
@@ -50,42 +64,82 @@ def comparison_page(rows: pd.DataFrame, table: pd.DataFrame, command: str) -> st
     -------
     text : str
     """
-    names = list(BASELINES)
     chosen = rows[rows["method"] == TEAM].groupby(["dataset", "policy"], sort=False).size()
-    choices = chosen.unstack(fill_value=0)
-    choices = choices[choices.sum().sort_values(ascending=False).index]
-    choices.loc["all"] = choices.sum()
+    picked = with_best_peer(rows).query("method == @BEST_PEER")
+    picked = picked.groupby(["dataset", "peer"], sort=False).size()
+    choices, picks = (_counted(counts) for counts in (chosen, picked))
+    groups, seconds = group_means(table), seconds_per_method(rows)
     return fill_template(
         "comparison.md",
         command=command,
+        search=TEAM_SEARCH.__name__,
         seeds=sorted(rows["seed"].unique()),
         worst=WORST,
+        group_budgets=GROUP_BUDGETS,
         counts=[
             (name, *(counts[key] for key in ("better", "no difference", "worse", "much worse")))
             for name, counts in comparison_counts(table).items()
         ],
-        titles=[
-            *("data", "budget", "team", "asked", "humans alone", *names),
-            *(f"minus {name}" for name in names),
+        methods=[TEAM, *RIVALS],
+        groups=[
+            (line["group"], line["cells"], *(f"{line[name]:.3f}" for name in (TEAM, *RIVALS)))
+            for line in groups.to_dict("records")
         ],
+        differences=[
+            (
+                line["dataset"],
+                f"{line['mean']:+.4f}",
+                f"{line['largest']:+.4f}",
+                f"{line['at budget']:g}",
+            )
+            for line in dataset_differences(table).to_dict("records")
+        ],
+        titles=["data", "budget", "team", "asked", "humans alone", BEST_PEER, f"minus {BEST_PEER}"]
+        + ["picked most often"],
         cells=[
             (
                 line["dataset"],
                 f"{line['budget']:g}",
                 f"{line[TEAM]:.3f}",
                 f"{line['asked']:.2f}",
-                *(f"{line[name]:.3f}" for name in ("humans alone", *names)),
-                *(difference_of(line, name) for name in names),
+                f"{line['humans alone']:.3f}",
+                f"{line[BEST_PEER]:.3f}",
+                difference_of(line, BEST_PEER),
+                line["peer"],
+            )
+            for line in table.to_dict("records")
+        ],
+        other_titles=["data", "budget", SVM_TEAM, *BASELINES, *PEERS],
+        others=[
+            (
+                line["dataset"],
+                f"{line['budget']:g}",
+                *(f"{line[name]:.3f}" for name in (SVM_TEAM, *BASELINES, *PEERS)),
             )
             for line in table.to_dict("records")
         ],
         policies=list(choices.columns),
         choices=list(choices.itertuples(name=None)),
+        peers=list(picks.columns),
+        picks=list(picks.itertuples(name=None)),
+        timed=list(seconds.columns),
+        seconds=[
+            (name, *(f"{value:.1f}" for value in values))
+            for name, *values in seconds.itertuples(name=None)
+        ],
     )
 
 
+def _counted(counts: pd.Series) -> pd.DataFrame:
+    """Counts by data set and choice as a table, the most frequent choice first, and their sums."""
+    table = counts.unstack(fill_value=0)
+    table = table[table.sum().sort_values(ascending=False, kind="stable").index]
+    table.loc["all"] = table.sum()
+    return table
+
+
 def difference_of(line: dict[str, Any], name: str) -> str:
-    """The team's error minus a baseline's, its interval, and whether that is clear of zero."""
+    """The team's error minus a rival's, its interval, and whether that is clear of zero."""
     low, high = line[f"low {name}"], line[f"high {name}"]
     said = f"{line[f'minus {name}']:+.3f} [{low:+.3f}, {high:+.3f}] {mark_of(low, high)}"
     return said.strip()
@@ -97,8 +151,8 @@ def mark_of(low: float, high: float) -> str:
 
 
 def comparison_figure(table: pd.DataFrame) -> Figure:
-    """One panel per baseline, one line per cell: the difference of errors with its interval."""
-    names = list(BASELINES)
+    """One panel for each of some rivals, one line per cell: the difference of errors with its interval."""
+    names = list(SHOWN)
     labels = [f"{line['dataset']}  {line['budget']:g}" for line in table.to_dict("records")]
     height = max(3.0, 0.22 * len(labels) + 1.2)
     figure, axes = figure_of(height, 1, len(names), sharey=True)
@@ -120,7 +174,7 @@ def comparison_figure(table: pd.DataFrame) -> Figure:
     axes[0, 0].invert_yaxis()
     axes[0, 0].margins(y=0.02)
     figure.supxlabel(
-        "error of the tuned team minus that of the baseline (blue: clearly less, orange: clearly more)",
+        "error of the tuned team minus that of the rival (blue: clearly less, orange: clearly more)",
         fontsize=11,
     )
     return figure

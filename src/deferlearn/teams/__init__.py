@@ -21,11 +21,18 @@ if TYPE_CHECKING:
     from deferlearn.teams.advantage import AdvantageTriage
     from deferlearn.teams.assisted_svc import AssistedSVC
     from deferlearn.teams.assisted_svc_cv import AssistedSVCCV
+    from deferlearn.teams.assisted_triage import AssistedTriage
     from deferlearn.teams.automation import FullAutomation, NoAutomation
     from deferlearn.teams.pipeline import AssistedPipeline, make_assisted_pipeline
     from deferlearn.teams.policy import DeferralPolicy
     from deferlearn.teams.predicted_error import PredictedErrorTriage
     from deferlearn.teams.storage import load, save
+    from deferlearn.teams.surrogates.compare_confidence import CompareConfidence
+    from deferlearn.teams.surrogates.cross_entropy import CrossEntropySurrogate
+    from deferlearn.teams.surrogates.differentiable_triage import DifferentiableTriage
+    from deferlearn.teams.surrogates.one_vs_all import OneVsAllSurrogate
+    from deferlearn.teams.surrogates.realizable import RealizableSurrogate
+    from deferlearn.teams.team_cv import TeamCV
     from deferlearn.teams.uncertainty import UncertaintyTriage
 
 __all__ = [
@@ -34,11 +41,16 @@ __all__ = [
     "AssistedSVC",
     "AssistedSVCCV",
     "AssistedTriage",
-    "TeamCV",
+    "CompareConfidence",
+    "CrossEntropySurrogate",
     "DeferralPolicy",
+    "DifferentiableTriage",
     "FullAutomation",
     "NoAutomation",
+    "OneVsAllSurrogate",
     "PredictedErrorTriage",
+    "RealizableSurrogate",
+    "TeamCV",
     "UncertaintyTriage",
     "load",
     "make_assisted_pipeline",
@@ -59,6 +71,11 @@ __getattr__ = on_first_use(
         "NoAutomation": "automation",
         "PredictedErrorTriage": "predicted_error",
         "UncertaintyTriage": "uncertainty",
+        "CompareConfidence": "surrogates.compare_confidence",
+        "CrossEntropySurrogate": "surrogates.cross_entropy",
+        "DifferentiableTriage": "surrogates.differentiable_triage",
+        "OneVsAllSurrogate": "surrogates.one_vs_all",
+        "RealizableSurrogate": "surrogates.realizable",
         "load": "storage",
         "make_assisted_pipeline": "pipeline",
         "save": "storage",

@@ -8,7 +8,13 @@ import numpy as np
 from deferlearn._utils.checks import check_flag
 from deferlearn._utils.types import Array, Bools, Index
 from deferlearn.humans.human import Human
-from deferlearn.teams.advantage_model import AdvantageModel, resolve_error
+from deferlearn.teams.advantage_model import (
+    HUMAN_ERRORS,
+    MACHINE_ERRORS,
+    AdvantageModel,
+    Truth,
+    resolve_error,
+)
 from deferlearn.teams.context import FoldContext, HeldOutScores
 from deferlearn.teams.held_out import held_out
 from deferlearn.teams.parameters import check_cost
@@ -32,11 +38,13 @@ class AdvantageTriage(Triage):
     budget : float or int, default=0.2
         The most that may be deferred: a fraction in [0, 1], or a number of samples, which acts on
         new data as the fraction that it was of the training samples.
-    machine_error : {"margin", "forest"} or regressor, default="margin"
+    machine_error : {"margin", "probability", "forest"} or regressor, default="margin"
         "margin": isotonic regression of the machine's errors on how sure it is, for each of its
-        answers. "forest", or another regressor, sees the features and the margin.
-    human_error : {"class", "forest"} or regressor, default="class"
-        "class": the human's mean error where the machine gives the same answer. "forest", or another
+        answers. "probability": by the probability of each class, which is a logistic curve in the decision
+        value. "forest", or another regressor, sees the features and the margin.
+    human_error : {"class", "truth", "forest"} or regressor, default="class"
+        "class": the human's mean error where the machine gives the same answer. "truth": the human's mean
+        error on each true class, weighted by the probability of that class. "forest", or another
         regressor, sees the features: for humans who are better in some regions than in others.
     use_full_budget : bool, default=False
         Whether to spend the budget also on cases where the human is expected to lose more.
@@ -115,7 +123,9 @@ class AdvantageTriage(Triage):
     @property
     def is_quick(self) -> bool:  # type: ignore[override]
         """Whether a search can try it with every machine at little cost: no forests are grown."""
-        return (self.machine_error, self.human_error) == ("margin", "class")
+        simple = (MACHINE_ERRORS, HUMAN_ERRORS)
+        given = (self.machine_error, self.human_error)
+        return all(isinstance(one, str) and one in names for one, names in zip(given, simple, strict=True))
 
     def check_parameters(self) -> None:
         """Refuse parameters of the wrong type or range."""
@@ -131,8 +141,8 @@ class AdvantageTriage(Triage):
 
     def _model(self) -> AdvantageModel:
         return AdvantageModel(
-            resolve_error("machine_error", self.machine_error, "margin"),
-            resolve_error("human_error", self.human_error, "class"),
+            resolve_error("machine_error", self.machine_error, MACHINE_ERRORS),
+            resolve_error("human_error", self.human_error, HUMAN_ERRORS),
         )
 
     def _fit_ranker(
@@ -140,7 +150,8 @@ class AdvantageTriage(Triage):
     ) -> AdvantageModel:
         margin, _ = context.margins()
         cost = samples.human_cost(self.deferral_cost)
-        return self._model().fit(samples.X, margin, samples.machine_cost(margin), cost, seed)
+        truth = Truth(samples.y, samples.weights)
+        return self._model().fit(samples.X, margin, samples.machine_cost(margin), cost, truth, seed)
 
     def _rankers(self, context: FoldContext) -> list[AdvantageModel]:
         def make() -> list[AdvantageModel]:
@@ -269,4 +280,5 @@ def _fit_without(
     wrong = samples.machine_cost(margin)[train]
     part = AdvantageModel(model.machine_error, model.human_error)
     X = samples.seen_by(train, train)
-    return part.fit(X, margin[train], wrong, cost[train], seed, human)
+    truth = Truth(samples.y[train], samples.weights[train])
+    return part.fit(X, margin[train], wrong, cost[train], truth, seed, human)

@@ -1,7 +1,7 @@
 """What the machine's and the human's answers are expected to cost, learned from held-out samples."""
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -9,10 +9,11 @@ from scipy.optimize import isotonic_regression
 from sklearn.base import clone, is_regressor
 
 from deferlearn._utils.types import Array
+from deferlearn.teams.brought import calibrate
 from deferlearn.teams.forest import ForestRegressor
 from deferlearn.teams.forest_arrays import forest_arrays
 from deferlearn.teams.policy import seed_all
-from deferlearn.teams.ranking import ByAdvantage
+from deferlearn.teams.ranking import ByAdvantage, expected_human, expected_machine
 
 # Each of the two rates by predicted class starts from so many cases at the rate of all.
 PRIOR_CASES = 2.0
@@ -21,6 +22,16 @@ PRIOR_CASES = 2.0
 TIE_BREAK = 1e-6
 
 FOREST = ForestRegressor()
+SIGNS = (-1.0, 1.0)
+# Names of the simple models.
+MACHINE_ERRORS, HUMAN_ERRORS = ("margin", "probability"), ("class", "truth")
+
+
+class Truth(NamedTuple):
+    """The true classes of samples as -1 and +1, and what an error on each costs."""
+
+    y: Array
+    weights: Array
 
 
 @dataclass(eq=False)
@@ -29,11 +40,12 @@ class AdvantageModel:
 
     Parameters
     ----------
-    machine_error : "margin" or regressor
-        "margin": isotonic in how sure the machine is, for each of its answers. A regressor sees x and
-        the margin.
-    human_error : "class" or regressor
-        "class": the mean over the cases with the same answer of the machine. A regressor sees x.
+    machine_error : "margin", "probability" or regressor
+        "margin": isotonic in how sure the machine is, for each of its answers. "probability": by the
+        probability of each class, a logistic curve in the margin. A regressor sees x and the margin.
+    human_error : "class", "truth" or regressor
+        "class": the mean over the cases with the same answer of the machine. "truth": the mean over the
+        cases of each true class, weighted by the probability of that class. A regressor sees x.
     """
 
     machine_error: Any
@@ -45,25 +57,36 @@ class AdvantageModel:
         margin: Array,
         machine_cost: Array,
         human_cost: Array,
+        truth: Truth,
         seed: int,
         human: Any = None,
     ) -> Self:
         """Learn from margins of samples that the machine had not seen, and from their costs.
 
-        ``human`` is the human's regressor, if it has been fitted on these cases already.
+        ``truth`` are the classes of the samples, with the cost of an error on each. ``human`` is the
+        human's regressor, if it has been fitted on these cases already.
         """
         # Of machine and human, either a model or steps and rates.
         self.machine_: Any = None
         self.human_: Any = None
         self.steps_: list[tuple[Array, Array]] = []
         self.rates_: list[float] = []
+        self.weights_: list[float] = []
+        self.curve_: list[float] = []
         self.hair_ = TIE_BREAK * (max(machine_cost.max(), human_cost.max()) or 1.0)
-        if isinstance(self.machine_error, str):
+        if "probability" in (self.machine_error, self.human_error) or self.human_error == "truth":
+            curve = calibrate(margin, truth.y, np.ones(len(margin)))
+            self.curve_ = [curve.slope, curve.offset]
+        if self.machine_error == "probability":
+            self.weights_ = [float(truth.weights[truth.y == sign].mean()) for sign in SIGNS]
+        elif isinstance(self.machine_error, str):
             self.steps_ = [_isotonic(margin, machine_cost, side) for side in (False, True)]
         else:
             self.machine_ = _seeded(self.machine_error, seed).fit(_join(X, margin), machine_cost)
         if isinstance(self.human_error, str):
-            self.rates_ = [_rate(margin, human_cost, side) for side in (False, True)]
+            # By the true class, or by what the machine says.
+            by = truth.y if self.human_error == "truth" else margin
+            self.rates_ = [_rate(by, human_cost, side) for side in (False, True)]
         else:
             self.human_ = self.fit_human(X, human_cost, seed) if human is None else human
         return self
@@ -80,19 +103,15 @@ class AdvantageModel:
 
     def expected(self, X: Any, margin: Array) -> tuple[Array, Array]:
         """What the machine's answer and the human's are expected to cost."""
-        positive = margin > 0
-        if self.machine_ is None:
-            machine = np.where(
-                positive,
-                np.interp(np.abs(margin), *self.steps_[1]),
-                np.interp(np.abs(margin), *self.steps_[0]),
-            )
-        else:
+        if self.machine_ is not None:
             machine = self.machine_.predict(_join(X, margin))
-        if self.human_ is None:
-            human = np.where(positive, self.rates_[1], self.rates_[0])
         else:
+            machine = expected_machine(margin, self.steps_, self.weights_, self.curve_)
+        if self.human_ is not None:
             human = self.human_.predict(X)
+        else:
+            by_truth = self.human_error == "truth"
+            human = expected_human(margin, self.rates_, self.curve_ if by_truth else [])
         return np.asarray(machine, dtype=np.float64), np.asarray(human, dtype=np.float64)
 
     def ranking(self) -> ByAdvantage | None:
@@ -101,7 +120,17 @@ class AdvantageModel:
         machine, human = (None if model is None else forest_arrays(model) for model in models)
         if [machine is None, human is None] != [model is None for model in models]:
             return None
-        return ByAdvantage(float(self.hair_), self.steps_, self.rates_, machine, human)
+        by_truth = self.human_error == "truth"
+        return ByAdvantage(
+            hair=float(self.hair_),
+            steps=self.steps_,
+            rates=self.rates_,
+            machine=machine,
+            human=human,
+            weights=self.weights_,
+            curve=self.curve_,
+            by_truth=by_truth,
+        )
 
 
 def _isotonic(margin: Array, cost: Array, side: bool) -> tuple[Array, Array]:
@@ -118,9 +147,9 @@ def _isotonic(margin: Array, cost: Array, side: bool) -> tuple[Array, Array]:
     return sure[corner], fall[corner]
 
 
-def _rate(margin: Array, cost: Array, side: bool) -> float:
-    """The human's mean cost where the machine gives this answer, drawn towards that of all cases."""
-    rows = (margin > 0) == side
+def _rate(by: Array, cost: Array, side: bool) -> float:
+    """The human's mean cost where this is positive, or is not, drawn towards that of all cases."""
+    rows = (by > 0) == side
     return float(
         (cost[rows].sum() + PRIOR_CASES * cost.mean()) / (np.count_nonzero(rows) + PRIOR_CASES)
     )
@@ -138,15 +167,16 @@ def _seeded(regressor: Any, seed: int) -> Any:
     return model
 
 
-def resolve_error(name: str, value: Any, word: str) -> Any:
-    """A model of errors: the word for the simple one, "forest", or a regressor as it is."""
+def resolve_error(name: str, value: Any, words: tuple[str, ...]) -> Any:
+    """A model of errors: a word for a simple one, "forest", or a regressor as it is."""
     if isinstance(value, str):
-        if value == word:
+        if value in words:
             return value
         if value == "forest":
             return FOREST
     elif not isinstance(value, type) and hasattr(value, "fit") and is_regressor(value):
         return value
     raise ValueError(
-        f"{name}={value!r} must be {word!r}, 'forest', or an instance of a scikit-learn regressor."
+        f"{name}={value!r} must be {', '.join(map(repr, words))}, 'forest', or an instance of a "
+        "scikit-learn regressor."
     )

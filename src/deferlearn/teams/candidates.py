@@ -16,6 +16,7 @@ from deferlearn.teams.uncertainty import UncertaintyTriage
 TEAMS: dict[str, Any] = {
     # Nothing is deferred in training.
     "uncertainty": UncertaintyTriage(),
+    "expected_cost": AdvantageTriage(machine_error="probability", human_error="truth"),
     "advantage": AdvantageTriage(),
     "advantage_by_region": AdvantageTriage(human_error="forest"),
     "advantage_forest": AdvantageTriage(machine_error="forest", human_error="forest"),

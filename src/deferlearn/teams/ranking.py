@@ -91,9 +91,15 @@ class ByAdvantage:
     steps : list of two pairs of ndarray
         The machine's expected cost by how sure it is, for each of its answers.
     rates : list of two floats
-        The human's expected cost, for each answer of the machine.
+        The human's expected cost, for each answer of the machine, or for each true class.
     machine, human : ForestArrays or None
         Forests instead of steps and of rates.
+    weights : list of two floats
+        What an error on each class costs, where the machine's expected cost comes from probabilities.
+    curve : list of two floats
+        Slope and offset of the log-odds of the second class, as a function of the margin.
+    by_truth : bool
+        Whether the rates are those of the true classes.
     """
 
     hair: float
@@ -101,21 +107,48 @@ class ByAdvantage:
     rates: Any
     machine: ForestArrays | None
     human: ForestArrays | None
+    weights: Any = ()
+    curve: Any = ()
+    by_truth: bool = False
 
     def rank(self, X: Array, margin: Array) -> Ranked:
         """The difference of the expected costs."""
-        positive, sure = margin > 0, np.abs(margin)
+        sure = np.abs(margin)
         if self.machine is None:
-            no, yes = (np.interp(sure, *steps) for steps in self.steps)
-            machine = np.where(positive, yes, no)
+            machine = expected_machine(margin, self.steps, self.weights, self.curve)
         else:
             machine = self.machine.mean(np.hstack([X, margin[:, None]]))
         if self.human is None:
-            human = np.where(positive, self.rates[1], self.rates[0])
+            human = expected_human(margin, self.rates, self.curve if self.by_truth else ())
         else:
             human = self.human.mean(X)
         scores = machine - human - self.hair * sure / (1.0 + sure)
         return Ranked(scores, (machine, human))
+
+
+def _second_class(margin: Array, curve: Any) -> Array:
+    """The probability of the second class, by its log-odds."""
+    slope, offset = curve
+    # Of numbers beyond, exp overflows, and the probability is 0 or 1 to the last digit.
+    return 1.0 / (1.0 + np.exp(-np.clip(slope * margin + offset, -500.0, 500.0)))
+
+
+def expected_machine(margin: Array, steps: Any, weights: Any, curve: Any) -> Array:
+    """What the machine's answer is expected to cost, by probabilities if there are weights, else by steps."""
+    positive = margin > 0
+    if len(weights):
+        second = _second_class(margin, curve)
+        return np.where(positive, (1.0 - second) * weights[0], second * weights[1])
+    no, yes = (np.interp(np.abs(margin), *part) for part in steps)
+    return np.where(positive, yes, no)
+
+
+def expected_human(margin: Array, rates: Any, curve: Any) -> Array:
+    """What the human's answer is expected to cost, by the true class if there is a curve, else by the answer."""
+    if len(curve):
+        second = _second_class(margin, curve)
+        return np.asarray((1.0 - second) * rates[0] + second * rates[1])
+    return np.where(margin > 0, rates[1], rates[0])
 
 
 KINDS = (ByUncertainty, Constant, ByMargin, ByForest, ByAdvantage)

@@ -82,7 +82,7 @@ class Samples:
     def seen_by(self, rows: Index, fitted: Index) -> Any:
         """Features of some rows as a machine fitted on the rows ``fitted`` takes them."""
         X = self.X[rows]
-        return X[:, fitted] if getattr(self.settings, "precomputed", False) else X
+        return X[:, fitted] if self.settings is not None and self.settings.precomputed else X
 
     def objective(self, n_jobs: int | None = None) -> "MachineObjective":
         """The machine's objective on these samples, solved."""

@@ -82,7 +82,8 @@ class Team(ClassifierMixin, BaseEstimator):
         At most one of the three describes the human. With none, the human is taken to be always right.
         Missing answers (NaN, None, pandas' NA) are allowed. `AssistedSVC` and `AdvantageTriage` give a
         sample without any answer the average loss of its class, and warn of how many there are;
-        `PredictedErrorTriage` leaves such samples out, and other teams do not learn from the human.
+        `PredictedErrorTriage` and the methods of other authors leave such samples out where the human is
+        learned, and other teams do not learn from the human.
 
         Parameters
         ----------

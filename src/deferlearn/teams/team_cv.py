@@ -36,6 +36,7 @@ OTHERS = {
 AUTO_MACHINES = ("linear", "rbf", "forest", "boosting")
 # From simple to elaborate.
 AUTO_POLICIES = (
+    "expected_cost",
     "uncertainty",
     "advantage",
     "advantage_by_region",
