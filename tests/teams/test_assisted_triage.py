@@ -14,10 +14,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import SVC
 
 import deferlearn
 from brought import HUMAN, NEW, SPLITS, Counting, N, X, Y, log_odds_by_hand, platt, raw_scores
-from deferlearn.teams import AdvantageTriage, AssistedTriage, TeamCV
+from deferlearn.teams import AdvantageTriage, AssistedSVCCV, AssistedTriage, TeamCV
 from deferlearn.teams.context import HeldOutScores
 
 BY_REGION = {"machine_error": "forest", "human_error": "forest"}
@@ -155,18 +156,31 @@ def test_where_no_round_helps_it_is_triage_by_advantage(machine):
 
 def test_with_our_svm_and_with_a_gram_matrix():
     """Rows and columns of the samples that are left, wherever they are."""
-    A, y, human = two_rules(120, 0)
-    options = {"y": y, "human": human, "machine": None, "alpha": 0.05, "cv": 3, "budget": 0.3}
-    options["use_full_budget"] = True
-    direct = fitted(X=A, kernel="rbf", gamma=0.3, **options)
-    K, K_new = rbf_kernel(A, gamma=0.3), rbf_kernel(NEW[:, :2], A, gamma=0.3)
-    gram = fitted(X=K, kernel="precomputed", **options)
-    assert direct.deferred_.any()
-    assert_array_equal(gram.deferred_, direct.deferred_)
-    assert_allclose(gram.decision_function(K_new), direct.decision_function(NEW[:, :2]), atol=1e-8)
-    assert_array_equal(gram.defer(K_new), direct.defer(NEW[:, :2]))
-    assert_array_equal(direct.support_vectors_, A[direct.support_])
-    assert not direct.deferred_[direct.support_].any()
+    kept = np.arange(N) % 3 != 0
+
+    def trained_on(X, **kernel):
+        clf = AssistedSVCCV(alphas=[0.05], kernels=[kernel], cv=SPLITS, random_state=0)
+        return clf.open_search(X, Y, human_labels=HUMAN).context.trained_on(kept)
+
+    direct = trained_on(X, kernel="rbf", gamma=0.3)
+    gram = trained_on(rbf_kernel(X, gamma=0.3), kernel="precomputed")
+    for mine, other in zip(gram.margins()[1], direct.margins()[1], strict=True):
+        assert_allclose(mine, other, atol=1e-8)
+    assert_allclose(gram.margins()[0], direct.margins()[0], atol=1e-8)
+    (machine, own), (other, expected) = gram.final(), direct.final()
+    assert_allclose(own, expected, atol=1e-8)
+    assert_array_equal(machine.support, other.support)
+    assert kept[machine.support].all()
+    assert_array_equal(other.vectors, X[other.support])
+    assert_allclose(
+        machine.decision_function(rbf_kernel(NEW, X, gamma=0.3)),
+        other.decision_function(NEW),
+        atol=1e-8,
+    )
+    # Against another solver.
+    C = 1 / (2 * 0.05 * kept.sum())
+    svc = SVC(C=C, gamma=0.3, tol=1e-10).fit(X[kept], Y[kept])
+    assert_allclose(other.decision_function(NEW), svc.decision_function(NEW), atol=1e-5)
 
 
 def test_deferred_is_stored(tmp_path):

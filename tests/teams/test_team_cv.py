@@ -295,7 +295,7 @@ def test_a_splitter_is_not_repeated(cv):
 
 def test_jobs_change_nothing():
     options = {"cv": 3, "blend": True, "machines": [LOGISTIC, DecisionTreeClassifier(max_depth=2)]}
-    policies = ["uncertainty", AssistedTriage(max_rounds=1), "automation"]
+    policies = ["uncertainty", "advantage", "automation"]
     one, two = (fitted(n_jobs=jobs, policies=policies, **options) for jobs in (None, 2))
     for name, values in one.cv_results_.items():
         assert_array_equal(two.cv_results_[name], values)

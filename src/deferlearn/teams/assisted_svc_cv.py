@@ -92,8 +92,8 @@ class AssistedSVCCV(SearchTeam):
         Its place in `cv_results_`.
     cv_results_ : dict of ndarray
         As in `sklearn.model_selection.GridSearchCV`, one row per candidate that was tried:
-        "params", "param_policy", "param_machine", "param_alpha", "param_kernel", "split0_test_score" and so on,
-        "mean_test_score", "std_test_score", "rank_test_score"; and "deferral_rate".
+        "params", "param_policy", "param_machine", "param_alpha", "param_kernel", "split0_test_score" and
+        so on, "mean_test_score", "std_test_score", "rank_test_score"; and "deferral_rate".
     teams_ : dict
         With several budgets, the winner for each of them, fitted on all samples.
     classes_ : ndarray of shape (2,)

@@ -182,7 +182,7 @@ def estimator_of(settings: Any) -> Any:
 
 
 def settings_from(machine: Any, X: Any, y: Array, family: str = "") -> Any:
-    """The settings of a classifier: an SVM of ours is solved by the exact engine, a blend by its members."""
+    """The settings of a classifier: our SVM is solved by the exact engine, a blend by its members."""
     if isinstance(machine, Blend):
         for member in machine.machines:
             check_machine(member, "machines of Blend")

@@ -49,7 +49,9 @@ class MachineTeam(SVMTeam):
         """The fitted classifier, if one was brought; a team with an SVM has `coef_` and its like."""
         machine = self._fitted_machine()
         if not hasattr(machine, "estimator"):
-            raise AttributeError(f"machine_ exists for machines other than SVMs; machine={self.machine!r}.")
+            raise AttributeError(
+                f"machine_ exists for machines other than SVMs; machine={self.machine!r}."
+            )
         return machine.estimator
 
     def _takes_sparse(self) -> bool:

@@ -182,8 +182,8 @@ class Search:
     def _no_candidate(self) -> ValueError:
         families = ", ".join(dict.fromkeys(settings.family for settings in self.machines))
         return ValueError(
-            f"None of policies={list(self.policies)!r} can have any of these machines: {families}. Those of "
-            "AssistedSVC need an SVM, and 'assisted' one of another kind that can be refitted."
+            f"None of policies={list(self.policies)!r} can have any of these machines: {families}. Those "
+            "of AssistedSVC need an SVM, and 'assisted' one of another kind that can be refitted."
         )
 
     def fit(self, outcome: Outcome, budget: float | int) -> Any:
