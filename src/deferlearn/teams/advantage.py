@@ -125,7 +125,9 @@ class AdvantageTriage(Triage):
         """Whether a search can try it with every machine at little cost: no forests are grown."""
         simple = (MACHINE_ERRORS, HUMAN_ERRORS)
         given = (self.machine_error, self.human_error)
-        return all(isinstance(one, str) and one in names for one, names in zip(given, simple, strict=True))
+        return all(
+            isinstance(one, str) and one in names for one, names in zip(given, simple, strict=True)
+        )
 
     def check_parameters(self) -> None:
         """Refuse parameters of the wrong type or range."""

@@ -19,8 +19,8 @@ class AssistedTriage(AdvantageTriage):
     """Triage by advantage, with a machine that is refitted without the samples that humans take.
 
     `AssistedSVC` chooses these samples exactly, for an SVM. For any other machine they are chosen in
-    rounds: the held-out samples on which the machine is expected to cost most more than the human are left to
-    the human, up to the budget, and the machine is refitted on the others. Rounds go on as long as the
+    rounds: the held-out samples on which the machine is expected to cost most more than the human are left
+    to the human, up to the budget, and the machine is refitted on the others. Rounds go on as long as the
     cost of the team's answers to held-out samples falls; the best round counts. If no round is better than
     the machine fitted on all samples, this is an `AdvantageTriage`.
 

@@ -1,8 +1,8 @@
 """Machines that users bring: any scikit-learn classifier, or the scores of one that cannot be retrained.
 
 Their scores are *calibrated* on held-out samples: the decision value of a case is an estimate of the
-log-odds of the second class, in which the classes have the weights of their errors. So decision values of different
-machines mean the same, and the machine answers with the class whose error would cost more.
+log-odds of the second class, in which the classes have the weights of their errors. So decision values of
+different machines mean the same, and the machine answers with the class whose error would cost more.
 """
 
 from contextlib import nullcontext

@@ -134,7 +134,7 @@ def _second_class(margin: Array, curve: Any) -> Array:
 
 
 def expected_machine(margin: Array, steps: Any, weights: Any, curve: Any) -> Array:
-    """What the machine's answer is expected to cost, by probabilities if there are weights, else by steps."""
+    """The machine's expected cost, by probabilities if there are weights, else by steps."""
     positive = margin > 0
     if len(weights):
         second = _second_class(margin, curve)
@@ -144,7 +144,7 @@ def expected_machine(margin: Array, steps: Any, weights: Any, curve: Any) -> Arr
 
 
 def expected_human(margin: Array, rates: Any, curve: Any) -> Array:
-    """What the human's answer is expected to cost, by the true class if there is a curve, else by the answer."""
+    """The human's expected cost, by the true class if there is a curve, else by the machine's answer."""
     if len(curve):
         second = _second_class(margin, curve)
         return np.asarray((1.0 - second) * rates[0] + second * rates[1])

@@ -76,7 +76,9 @@ class TeamCV(SearchTeam):
                 continue
             ordered = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str)
             if not ordered or not len(given):
-                raise ValueError(f"{name}={given!r} must be 'auto' or a list of at least one entry.")
+                raise ValueError(
+                    f"{name}={given!r} must be 'auto' or a list of at least one entry."
+                )
         for machine in self._asked_machines():
             if not isinstance(machine, str):
                 check_machine(machine, "machines has an entry that")
