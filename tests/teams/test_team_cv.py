@@ -128,7 +128,13 @@ def test_finalists_are_judged_by_other_folds_too():
 
 
 def test_the_winner_equals_the_team_by_itself():
-    for policy, team in (("uncertainty", UncertaintyTriage()), ("advantage", AdvantageTriage())):
+    few = AssistedTriage(max_rounds=1)
+    for policy, team in (
+        ("uncertainty", UncertaintyTriage()),
+        ("advantage", AdvantageTriage()),
+        ("expected_cost", AdvantageTriage(machine_error="probability", human_error="truth")),
+        (few, clone(few)),
+    ):
         clf = fitted(policies=[policy], machines=[TREE])
         alone = team.set_params(machine=TREE, budget=0.2, cv=SPLITS, random_state=SEED)
         alone.fit(X, Y, human_labels=HUMAN)
