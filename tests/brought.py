@@ -28,7 +28,7 @@ def raw_scores(model, X):
 def platt(scores, y, weights, new):
     """Log-odds of new scores by a logistic curve through known ones."""
     scaler = StandardScaler().fit(scores[:, None])
-    curve = LogisticRegression(C=100.0)
+    curve = LogisticRegression(C=100.0, solver="newton-cholesky", tol=1e-10)
     curve.fit(scaler.transform(scores[:, None]), y, sample_weight=weights)
     return curve.decision_function(scaler.transform(new[:, None]))
 

@@ -8,13 +8,13 @@ from typing import Any
 from deferlearn.experiments.comparison_data import NAMES, ComparisonSplit, comparison_split
 from deferlearn.experiments.comparison_peers import grid_of, judged, peer_rows
 from deferlearn.experiments.jobs import Job, Row
-from deferlearn.teams import AssistedSVCCV
+from deferlearn.teams import AssistedSVCCV, TeamCV
 
 BUDGETS = (0.05, 0.1, 0.2, 0.3)
 SPLITS, QUICK_SPLITS = 20, 5
 TEAM, SVM_TEAM = "team", "SVM team"
 # The search that is compared with all others.
-TEAM_SEARCH: Any = AssistedSVCCV
+TEAM_SEARCH: Any = TeamCV
 # Each is tuned like the teams, by the same folds and criterion, but has the kernel of the data and this
 # policy alone.
 BASELINES = {"automation": "automation", "uncertainty": "uncertainty", "the paper's": "margin"}

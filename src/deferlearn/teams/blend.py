@@ -154,7 +154,7 @@ class BlendSettings:
 
     def parameters(self) -> dict[str, Any]:
         """What sets it apart from other blends."""
-        return {"members": tuple(member.family for member in self.members)}
+        return {"members": tuple(in_words(member) for member in self.members)}
 
     def margins_in(self, context: "FoldContext") -> tuple[Array, list[Array]]:
         """The mean of the members' calibrated decision values; see `BroughtSettings.margins_in`."""
@@ -168,6 +168,13 @@ class BlendSettings:
         return BlendedMachine([machine for machine, _ in members]), _mean(
             [own for _, own in members]
         )
+
+
+def in_words(settings: Any) -> str:
+    """A machine in words: its family, and its parameters that are numbers."""
+    numbers = {k: v for k, v in settings.parameters().items() if isinstance(v, float)}
+    own = ", ".join(f"{name} {value:.3g}" for name, value in numbers.items())
+    return f"{settings.family} ({own})" if own else str(settings.family)
 
 
 def estimator_of(settings: Any) -> Any:

@@ -14,21 +14,21 @@ TIE = 1e-12
 
 def choose(
     mean: Array,
-    policy: NDArray[np.int64],
+    order: NDArray[np.int64],
     gaps: Any,
     n_standard_errors: float,
     unassisted: Bools | None = None,
 ) -> int:
-    """The candidate of the first policy whose best one nearly ties with the best of all.
+    """The candidate of the first group whose best one nearly ties with the best of all.
 
-    If no candidate does better than without assistance, that is chosen: no human time for a tie.
+    If it does no better than a candidate without assistance, that is chosen: no human time for a tie.
 
     Parameters
     ----------
     mean : ndarray of shape (n_candidates,)
-        Mean scores, larger is better. Among equals of a policy the first wins.
-    policy : ndarray of shape (n_candidates,)
-        Place of each candidate's policy, the simplest first.
+        Mean scores, larger is better. Among equals of a group the first wins.
+    order : ndarray of shape (n_candidates,)
+        The group of each candidate, such as its policy. Groups with smaller numbers are preferred.
     gaps : callable
         Of two candidates: by how much the first is ahead of the second in each independent part of the
         data (a case, a group of cases, or a fold), as an array whose mean is the gap of the scores.
@@ -53,19 +53,21 @@ def choose(
         return next(int(k) for k in among if as_good(int(k), best))
 
     best = first_best(candidates)
-    for k in [] if unassisted is None else candidates[unassisted]:
-        if as_good(int(k), best):
-            return int(k)
-    for place in np.unique(policy):
-        candidate = first_best(np.flatnonzero(policy == place))
+    chosen = best
+    for group in np.unique(order):
+        candidate = first_best(np.flatnonzero(order == group))
         if candidate == best:
-            return best
+            break
         gap = np.asarray(gaps(best, candidate), dtype=np.float64)
         error = gap.std(ddof=1) / np.sqrt(len(gap)) if len(gap) > 1 else 0.0
         # A candidate that is ahead in a single case is ahead by exactly one standard error.
         if gap.mean() <= n_standard_errors * error * (1.0 + TIE):
-            return candidate
-    return best
+            chosen = candidate
+            break
+    for k in [] if unassisted is None else candidates[unassisted]:
+        if as_good(int(k), chosen):
+            return int(k)
+    return chosen
 
 
 def by_group(values: Array, groups: NDArray[Any] | None) -> Array:

@@ -16,7 +16,7 @@ from deferlearn.humans.answers import find_missing
 from deferlearn.humans.losses import majority_labels
 from deferlearn.metrics import evaluate_team, find_metric
 from deferlearn.objective import NumericalError
-from deferlearn.teams.blend import BlendSettings
+from deferlearn.teams.blend import BlendSettings, in_words
 from deferlearn.teams.candidates import equip, resolve_team, suits
 from deferlearn.teams.choice import by_group, choose
 from deferlearn.teams.context import SELECTION, FoldContext, scores_by_fitting
@@ -270,24 +270,30 @@ class Search:
         }
         if self.repeats:
             cv_results["finalist"] = np.array([key in finalists for key in keys])
-        among = np.flatnonzero([key in finalists for key in keys])
-        index = int(
-            among[
-                choose(
-                    mean[among],
-                    np.array([keys[k][0] for k in among]),
-                    lambda a, b: parts[among[a]] - parts[among[b]],
-                    float(self.n_standard_errors),
-                    np.array(
-                        [not getattr(trials.teams[keys[k][0]], "is_assisted", True) for k in among]
-                    ),
-                )
-            ]
+        among = [k for k, key in enumerate(keys) if key in finalists]
+        chosen = choose(
+            mean[among],
+            np.array([_preference(keys[k][0], machines[keys[k][1]]) for k in among]),
+            lambda a, b: parts[among[a]] - parts[among[b]],
+            float(self.n_standard_errors),
+            np.array([self.replaces_assistance(trials, keys[k]) for k in among]),
         )
+        index = among[chosen]
         place, machine = keys[index]
         settings = machines[machine]
         team = equip(trials.teams[place], settings, {**self.common, "budget": trials.budget})
         return Outcome(team, settings, params[index], index, float(mean[index]), cv_results)
+
+    def replaces_assistance(self, trials: "_Trials", candidate: Candidate) -> bool:
+        """Whether it never asks a human, and is taken where asking does no better.
+
+        With a blend among the machines, the blend alone: the best of the others is best by luck.
+        """
+        place, machine = candidate
+        asks = getattr(trials.teams[place], "is_assisted", True)
+        return not asks and (
+            not trials.blended or isinstance(trials.machines[machine], BlendSettings)
+        )
 
     def _name(self, settings: Any) -> dict[str, Any]:
         """What a machine is called in the table: its family where there are several kinds of machines."""
@@ -314,6 +320,7 @@ class _Trials:
         self.tried: dict[Candidate, Trial] = {}
         self.repeated: dict[Candidate, Array] = {}  # the mean score in each part over all repeats
         self.failures: list[NumericalError] = []
+        self.blended = False
 
     def try_quick(self) -> None:
         """Try the quick teams with every machine."""
@@ -323,7 +330,8 @@ class _Trials:
     def try_blend(self) -> None:
         """Try the quick teams with the mean of the best machines of all families."""
         members = [self.machines[place] for place in self._best_of_families()]
-        if len(members) > 1:
+        self.blended = len(members) > 1
+        if self.blended:
             self._try_machine(BlendSettings(tuple(members)))
 
     def try_slow(self) -> None:
@@ -348,6 +356,11 @@ class _Trials:
         for place, machine in ranked:
             finalists.setdefault((place, self.machines[machine].family), (place, machine))
         chosen = list(finalists.values())[: self.search.n_finalists]
+        # Those that are taken on a tie must be among them.
+        safest = min(self.tried, key=lambda key: _preference(key[0], self.machines[key[1]]))
+        alone = [key for key in finalists.values() if self.search.replaces_assistance(self, key)]
+        for key in (finalists[safest[0], self.machines[safest[1]].family], *alone[:1]):
+            chosen += [] if key in chosen else [key]
         for place, machine in chosen:
             parts = [self.tried[place, machine].by_part]
             for context in self.search.repeats:
@@ -396,8 +409,7 @@ class _Trials:
         settings = self.machines[machine]
         team = resolve_team("uncertainty") if place is None else self.teams[place]
         policy = PILOT if place is None else self.search.policies[place]
-        own = ", ".join(f"{name} {value}" for name, value in settings.parameters().items())
-        what = f"{policy}, {settings.family}" + (f", {own}" if own else "")
+        what = f"{policy}, {in_words(settings)}"
         try:
             trial = self.search.try_in(context, team, settings, self.budget)
         except NumericalError as error:
@@ -407,6 +419,14 @@ class _Trials:
         if place is not None:
             self.search.report(f"{what}: {trial.by_part.mean():.4f}")
         return trial
+
+
+def _preference(place: int, settings: Any) -> int:
+    """The order in which candidates that nearly tie are taken: by policy, and of these a blend first.
+
+    Of several machines that are about as good, one is the best by luck; their mean is the safer choice.
+    """
+    return 2 * place + (not isinstance(settings, BlendSettings))
 
 
 def _objects(values: list[Any]) -> NDArray[Any]:

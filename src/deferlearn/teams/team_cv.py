@@ -63,8 +63,9 @@ class TeamCV(SearchTeam):
     alphas: Any = 7
     blend: bool = True
     n_repeats: Any = 2
-    n_finalists: Any = 6
+    n_finalists: Any = 4
     n_refined: Any = 2
+    n_standard_errors: float = 2.0
 
     takes_scores: ClassVar[bool] = True
 
