@@ -156,13 +156,17 @@ def test_one_score_beyond_one_makes_all_of_them_scores():
     expected = platt(scores, Y, None, probability(NEW_SCORE))
     decision = clf.decision_function(NEW, machine_scores=probability(NEW_SCORE))
     assert_allclose(decision, expected, rtol=1e-6)
-    search = TeamCV(cv=SPLITS, random_state=0).open_search(
+    given = TeamCV(cv=SPLITS, random_state=0).open_search(
         X, Y, human_labels=HUMAN, machine_scores=scores
     )
-    margin, _ = search.context.margins()
-    for train, test in SPLITS:
-        by_hand = platt(scores[train], Y[train], None, scores[test])
-        assert_allclose(margin[test], by_hand, rtol=1e-6, atol=1e-9)
+    column = TeamCV(machines=[ScoreColumn()], cv=SPLITS, random_state=0).open_search(
+        np.column_stack([X, scores]), Y, human_labels=HUMAN
+    )
+    for search in (given, column):
+        margin, _ = search.context.with_machine(search.machines[0]).margins()
+        for train, test in SPLITS:
+            by_hand = platt(scores[train], Y[train], None, scores[test])
+            assert_allclose(margin[test], by_hand, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["uncertainty", "advantage", "by region", "predicted"])

@@ -187,13 +187,16 @@ class BroughtSettings:
 
     def _raw(self, context: "FoldContext") -> Array:
         """Scores of held-out samples, not calibrated."""
+        samples = context.samples
+        if not self.can_be_refitted:  # then no sample has to be held out
+            return scores_from(clone(self.estimator).fit(samples.X, samples.labels), samples.X)
         return context.once(
             ("raw", context.machine),
             lambda: context.join(
                 held_out(
                     _scores_without,
                     context.splits,
-                    context.samples,
+                    samples,
                     self.estimator,
                     context.seed,
                     n_jobs=context.n_jobs,
@@ -211,11 +214,6 @@ class GivenScores(BroughtSettings):
     def team_parameters(self) -> dict[str, Any]:
         """The parameters of a team with this machine: none, since its `fit` is given the scores."""
         return {"machine": None}
-
-    def _raw(self, context: "FoldContext") -> Array:
-        """The scores themselves: no sample has to be held out from a machine that learns nothing."""
-        X = context.samples.X
-        return scores_from(clone(self.estimator).fit(X, context.samples.labels), X)
 
 
 def fitted_on(samples: "Samples", estimator: Any, seed: int) -> Any:

@@ -174,9 +174,11 @@ class PredictedErrorTriage(Triage):
     def _rankers(self, context: FoldContext) -> list[Any]:
         splits, samples, seed, jobs = context.splits, context.samples, context.seed, context.n_jobs
         # The human is the same beside every machine.
-        of_machines = (*NOT_OF_RANKERS, *KERNEL_PARAMETERS, "alpha", "machine")
         humans = context.once(
-            ("human errors", context.name_of(self, *of_machines)),
+            (
+                "human errors",
+                context.name_of(self, *NOT_OF_RANKERS, *KERNEL_PARAMETERS, "alpha", "machine"),
+            ),
             lambda: held_out(self._human_model, splits, samples, seed, n_jobs=jobs),
         )
         own = context.margins()[1]

@@ -213,7 +213,9 @@ class GainTeam(LearnedTeam):
             scores = np.where(scores > 0, scores, -np.inf)
         return HeldOutScores(decision, scores, share_of(self.budget, len(scores)))
 
-    def defer_top(self, X: Any, budget: float | int | None = None) -> Bools:
+    def defer_top(
+        self, X: Any, budget: float | int | None = None, *, machine_scores: Any = None
+    ) -> Bools:
         """The cases of this batch that belong most with a human, at most as many as the budget says.
 
         Parameters
@@ -222,13 +224,15 @@ class GainTeam(LearnedTeam):
             The batch.
         budget : float, int or None, default=None
             A fraction of the batch or a number of cases; None is the estimator's own budget.
+        machine_scores : None
+            Not taken, since the machine is learned.
 
         Returns
         -------
         deferred : ndarray of bool of shape (n_samples,)
             Cases with a score of 0 or less are not among them, unless ``use_full_budget``.
         """
-        top = super().defer_top(X, budget)
+        top = super().defer_top(X, budget, machine_scores=machine_scores)
         return top if self.use_full_budget else top & (self.deferral_score(X) > 0)
 
     def _needs_threshold(self, rate: float) -> bool:
