@@ -32,7 +32,12 @@ MODEL_SEED = int(np.random.RandomState(SEED).randint(2**31 - 1))
 
 
 def tuned(**options):
-    quick = {"policies": ["uncertainty", "advantage"], "alphas": ALPHAS, "cv": SPLITS}
+    quick = {
+        "policies": ["uncertainty", "advantage"],
+        "alphas": ALPHAS,
+        "kernels": ["linear"],
+        "cv": SPLITS,
+    }
     return AssistedSVCCV(**{"budget": 0.25, "random_state": 0, **quick, **options})
 
 

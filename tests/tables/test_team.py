@@ -17,7 +17,8 @@ def search(monkeypatch):
     """Lets `fit_table` try only these candidates."""
 
     def restrict(**candidates):
-        def make(budget, *, alpha, seed, n_jobs, folds):
+        def make(budget, *, alpha, seed, n_jobs, folds, scored):
+            assert not scored
             if alpha is not None:
                 return make_team(budget, alpha=alpha, seed=seed, n_jobs=n_jobs, folds=folds)
             return AssistedSVCCV(
@@ -63,7 +64,7 @@ def test_a_card_counts_what_it_was_given(cases):
 
 
 def test_it_is_tuned_for_the_team_unless_alpha_is_given(cases, search):
-    few = {"alphas": [0.01, 0.1], "policies": ["uncertainty", "advantage"]}
+    few = {"alphas": [0.01, 0.1], "policies": ["uncertainty", "advantage"], "kernels": ["linear"]}
     search(**few)
     model = fit_table(cases, drop=["patient", "reader_2"], seed=2)
     assert model.card_["tuned"]
@@ -73,6 +74,7 @@ def test_it_is_tuned_for_the_team_unless_alpha_is_given(cases, search):
     assert model.team.best_params_ == expected.best_params_
     assert model.card_["alpha"] == expected.best_params_["alpha"]
     assert model.card_["policy"] == expected.best_params_["policy"]
+    assert model.card_["machine"] == "linear SVM"
     np.testing.assert_array_equal(model.defer(cases.features), expected.defer(features))
     assert not fit_table(cases, alpha=0.1, drop=["patient", "reader_2"]).card_["tuned"]
 

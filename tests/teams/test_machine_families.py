@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 from sklearn.exceptions import FitFailedWarning
 
 from deferlearn.objective import NumericalError, SVMObjective
-from deferlearn.teams import assisted_svc_cv, context, samples
+from deferlearn.teams import context, samples, search_team
 from deferlearn.teams.context import FoldContext
 from tuned import HUMAN, SPLITS, X, Y, held_out_margins, tuned
 
@@ -43,14 +43,14 @@ def search_of(kind: str, **options: Any) -> Any:
 
 def alone(ctx: FoldContext, number: int) -> FoldContext:
     """The same folds for one machine, which knows of no others."""
-    own = ctx.with_machine(ctx.machines[number], number)
+    own = ctx.with_machine(ctx.machines[number])
     return replace(own, machines=(), _made={})
 
 
 def assert_alone(ctx: FoldContext, numbers: Any) -> None:
     """Margins of the family against machines that are solved one by one."""
     for number in numbers:
-        new, own = ctx.with_machine(ctx.machines[number], number).margins()
+        new, own = ctx.with_machine(ctx.machines[number]).margins()
         expected, expected_own = alone(ctx, number).margins()
         assert_allclose(new, expected, rtol=0, atol=1e-9)
         for mine, other in zip(own, expected_own, strict=True):
@@ -64,7 +64,7 @@ def test_margins_of_a_family(kind: str, offset: bool) -> None:
     for first in (0, 2):
         ctx = search_of(kind, fit_intercept=offset).context
         assert [settings.alpha for settings in ctx.machines] == ALPHAS
-        ctx.with_machine(ctx.machines[first], first).margins()
+        ctx.with_machine(ctx.machines[first]).margins()
         assert_alone(ctx, range(len(ALPHAS)))
 
 
@@ -72,8 +72,8 @@ def test_margins_of_a_family(kind: str, offset: bool) -> None:
 def test_margins_against_another_solver(kind: str) -> None:
     ctx = search_of(kind).context
     found = []
-    for number, settings in enumerate(ctx.machines):
-        margin, _ = ctx.with_machine(settings, number).margins()
+    for settings in ctx.machines:
+        margin, _ = ctx.with_machine(settings).margins()
         expected = held_out_margins(X, Y, np.ones(len(Y)), settings.alpha, SPLITS, **KINDS[kind])
         assert_allclose(margin, expected, rtol=0, atol=1e-5)
         found.append(margin)
@@ -137,7 +137,7 @@ def test_the_same_search(monkeypatch: pytest.MonkeyPatch, kind: str, policies: l
     def without_machines(*arguments: Any, machines: Any = (), **more: Any) -> FoldContext:
         return FoldContext(*arguments, **more)
 
-    monkeypatch.setattr(assisted_svc_cv, "FoldContext", without_machines)
+    monkeypatch.setattr(search_team, "FoldContext", without_machines)
     separate = fitted()
     assert together.best_params_ == separate.best_params_
     assert together.best_index_ == separate.best_index_
@@ -177,7 +177,7 @@ def test_only_what_cannot_be_solved_is_left_out(
     expected = [alone(ctx, number).margins() for number in range(len(ALPHAS))]
     failing(monkeypatch, lambda alpha: alpha == bad, lambda alpha: alpha == bad)
     for number, alpha in enumerate(ALPHAS):
-        own = ctx.with_machine(ctx.machines[number], number)
+        own = ctx.with_machine(ctx.machines[number])
         if alpha == bad:
             with pytest.raises(NumericalError, match=f"no optimum at {bad}"):
                 own.margins()
@@ -190,7 +190,7 @@ def test_what_has_no_path_is_solved_alone(monkeypatch: pytest.MonkeyPatch) -> No
     expected = [alone(ctx, number).margins() for number in range(len(ALPHAS))]
     failing(monkeypatch, lambda alpha: alpha < 1.0, lambda alpha: False)
     for number in range(len(ALPHAS)):
-        own = ctx.with_machine(ctx.machines[number], number)
+        own = ctx.with_machine(ctx.machines[number])
         assert_allclose(own.margins()[0], expected[number][0], rtol=0, atol=1e-9)
 
 
@@ -198,7 +198,9 @@ def test_a_search_warns_of_what_it_leaves_out(monkeypatch: pytest.MonkeyPatch) -
     bad = 0.5
     failing(monkeypatch, lambda alpha: alpha == bad, lambda alpha: alpha == bad)
     search = tuned(kernels=["rbf"], alphas=ALPHAS, policies=["uncertainty"])
-    with pytest.warns(FitFailedWarning, match="Left out: uncertainty, kernel rbf, alpha 0.5"):
+    with pytest.warns(
+        FitFailedWarning, match=r"Left out: uncertainty, rbf SVM \(alpha 0\.5, gamma"
+    ):
         search.fit(X, Y, human_labels=HUMAN)
     tried = {params["alpha"] for params in search.cv_results_["params"]}
     assert tried == set(ALPHAS) - {bad}

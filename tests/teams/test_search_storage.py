@@ -81,7 +81,7 @@ def test_splitters_as_folds(cv, tmp_path):
     other = again(clf, tmp_path)
     assert_same(clf, other)
     assert repr(other.cv) == repr(cv)
-    assert other.kernels == ("linear",)
+    assert other.kernels == ["linear"]
 
 
 def test_a_pipeline_an_unfitted_one_and_other_copies(tmp_path):

@@ -109,6 +109,18 @@ def test_budget_is_a_fraction_or_a_number(name, budget, rate):
 
 
 @pytest.mark.parametrize("name", TEAMS)
+def test_the_answers_to_a_batch(name):
+    clf = fitted(name, human={"human_labels": EXPERT}, budget=0.3)
+    deferred = clf.defer_top(NEW)
+    expected = np.where(deferred, -clf.predict(NEW), clf.predict(NEW))
+    assert deferred.any()
+    answers = clf.predict_assisted(NEW, -clf.predict(NEW), batch=True)
+    np.testing.assert_array_equal(answers, expected)
+    with pytest.raises(ValueError, match="machine_scores"):
+        clf.defer_top(NEW, machine_scores=np.zeros(60))
+
+
+@pytest.mark.parametrize("name", TEAMS)
 def test_budgets_at_the_ends(name):
     full = {"use_full_budget": True} if name in GAINS else {}
     assert not fitted(name, budget=0.0).defer(NEW).any()

@@ -298,7 +298,8 @@ def _card(model: TabularTeam, cases: Cases, budget: float | int, seed: int) -> d
     """The model's description, of plain values that any program can read."""
     encoder, team, chosen = model.encoder, model.team, model.chosen
     tuned = team is not chosen
-    machine = team.best_params_ if tuned else {"machine": "linear SVM", "alpha": chosen.alpha}
+    machine = team.best_params_ if tuned else {"alpha": chosen.alpha}
+    family = team.cv_results_["param_machine"][team.best_index_] if tuned else "linear SVM"
     counts = Counter(cases.truth.tolist())
     human, read = cases.human_answers(cases.truth)
     scores = model.deferral_score(cases.features)
@@ -331,7 +332,7 @@ def _card(model: TabularTeam, cases: Cases, budget: float | int, seed: int) -> d
         "seed": seed,
         "tuned": tuned,
         "policy": team.best_params_["policy"] if tuned else team.policy,
-        "machine": machine["machine"],
+        "machine": str(family),
         "alpha": float(machine["alpha"]) if "alpha" in machine else None,  # of an SVM
         "deferral_rate": float(team.deferral_rate_),
         # JSON has no infinity: None if no case or every case is deferred.

@@ -14,6 +14,7 @@ from deferlearn.teams.brought import (
     BroughtMachine,
     BroughtSettings,
     calibrate,
+    calibrated_in,
     check_machine,
     takes_sparse,
 )
@@ -44,6 +45,8 @@ class Blend(ClassifierMixin, BaseEstimator):
         The labels; the second is the positive class.
     n_features_in_ : int
         Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X had names.
 
     Examples
     --------
@@ -83,6 +86,10 @@ class Blend(ClassifierMixin, BaseEstimator):
         alone = FullAutomation(machine=self, cv=self.cv, random_state=self.random_state).fit(X, y)
         self.classes_, self.n_features_in_ = alone.classes_, alone.n_features_in_
         self.blended_ = alone._machine
+        if hasattr(alone, "feature_names_in_"):
+            self.feature_names_in_ = alone.feature_names_in_
+        else:  # of an older fit
+            self.__dict__.pop("feature_names_in_", None)
         return self
 
     def decision_function(self, X: Any) -> Array:
@@ -154,13 +161,15 @@ class BlendSettings:
     def margins_in(self, context: "FoldContext") -> tuple[Array, list[Array]]:
         """The mean of the members' calibrated decision values; see `BroughtSettings.margins_in`."""
         parts = [_calibrated_margins(context.with_machine(member)) for member in self.members]
-        margin = np.asarray(np.mean(parts, axis=0))
-        return margin, [margin[rest] for rest, _ in context.splits]
+        own = zip(*(part for _, part in parts), strict=True)
+        return _mean([margin for margin, _ in parts]), [_mean(values) for values in own]
 
     def final_in(self, context: "FoldContext") -> tuple[BlendedMachine, Array]:
         """The members fitted on all samples, and held-out decision values."""
         members = [_calibrated_machine(context.with_machine(member)) for member in self.members]
-        return BlendedMachine(members), context.margins()[0]
+        return BlendedMachine([machine for machine, _ in members]), _mean(
+            [own for _, own in members]
+        )
 
 
 def in_words(settings: Any) -> str:
@@ -182,7 +191,7 @@ def estimator_of(settings: Any) -> Any:
 
 
 def settings_from(machine: Any, X: Any, y: Array, family: str = "") -> Any:
-    """The settings of a classifier: of an SVM of ours, which the exact engine solves, or of any other."""
+    """The settings of a classifier: our SVM is solved by the exact engine, a blend by its members."""
     if isinstance(machine, Blend):
         for member in machine.machines:
             check_machine(member, "machines of Blend")
@@ -192,27 +201,24 @@ def settings_from(machine: Any, X: Any, y: Array, family: str = "") -> Any:
     return BroughtSettings(machine, family or type(machine).__name__)
 
 
-def _calibrated_margins(context: "FoldContext") -> Array:
+def _mean(values: Sequence[Array]) -> Array:
+    return np.asarray(np.mean(values, axis=0))
+
+
+def _calibrated_margins(context: "FoldContext") -> tuple[Array, list[Array]]:
     """Held-out decision values as log-odds; those of an SVM are margins, and calibrated here."""
-    margin, _ = context.margins()
+    found = context.margins()
     if context.samples.settings.needs_folds:
-        return margin
-    y, weights = context.samples.y, context.samples.weights
-    return context.once(
-        ("calibrated", context.machine),
-        lambda: context.join(
-            [
-                calibrate(margin[rest], y[rest], weights[rest])(margin[fold])
-                for rest, fold in context.splits
-            ]
-        ),
-    )
+        return found
+    key = ("calibrated", context.machine)
+    return context.once(key, lambda: calibrated_in(context, found[0]))
 
 
-def _calibrated_machine(context: "FoldContext") -> Any:
-    """The machine fitted on all samples, with its calibration."""
-    machine, _ = context.final()
+def _calibrated_machine(context: "FoldContext") -> tuple[Any, Array]:
+    """The machine fitted on all samples, with its calibration; and what it makes of held-out scores."""
+    machine, own = context.final()
     if context.samples.settings.needs_folds:
-        return machine
-    samples = context.samples
-    return BroughtMachine(machine, calibrate(context.margins()[0], samples.y, samples.weights))
+        return machine, own
+    samples, (margin, _) = context.samples, context.margins()
+    calibration = calibrate(margin, samples.y, samples.weights)
+    return BroughtMachine(machine, calibration), calibration(margin)

@@ -30,6 +30,8 @@ SURE = 0.005
 # Of the logistic regression that calibrates: as good as none, and finite where scores separate the classes.
 WEAK_PENALTY = 100.0
 MOST_NEWTON_STEPS, NEWTON_TOL = 100, 1e-10
+# Scores that differ by no more than so much of their size are equal.
+ROUNDING = 1e-12
 # Up to so many values a classifier is fitted by one OpenMP thread.
 FEW_VALUES = 1_000_000
 
@@ -54,8 +56,11 @@ def calibrate(scores: Array, y: Array, weights: Array) -> Calibration:
     """
     if len(np.unique(y)) < 2:
         return Calibration(0.0, float(y[0]))
-    centre, spread = float(scores.mean()), float(scores.std())
-    spread = spread if spread > 0.0 and np.isfinite(spread) else 1.0
+    # In units of the largest, since squares of huge scores are not finite.
+    size = float(np.abs(scores).max()) or 1.0
+    centre, spread = size * float((scores / size).mean()), size * float((scores / size).std())
+    if spread <= ROUNDING * size:  # equal scores: their mean may differ from them in the last digit
+        spread = size
     z = (scores - centre) / spread
     design = np.column_stack([z, np.ones(len(z))])
     penalty = np.array([1.0 / WEAK_PENALTY, 0.0])
@@ -80,6 +85,15 @@ def calibrate(scores: Array, y: Array, weights: Array) -> Calibration:
     return Calibration(slope, float(beta[1]) - slope * centre)
 
 
+def calibrated_in(context: "FoldContext", raw: Array) -> tuple[Array, list[Array]]:
+    """Held-out scores as log-odds, by curves that have not seen the fold; and those of each curve's own."""
+    y, weights = context.samples.y, context.samples.weights
+    curves = [calibrate(raw[rest], y[rest], weights[rest]) for rest, _ in context.splits]
+    parts = list(zip(curves, context.splits, strict=True))
+    margin = context.join([curve(raw[fold]) for curve, (_, fold) in parts])
+    return margin, [curve(raw[rest]) for curve, (rest, _) in parts]
+
+
 def log_odds(probability: Array, sure: float = SURE) -> Array:
     """Log-odds of probabilities, none of them infinite."""
     clipped = np.clip(probability, sure, 1.0 - sure)
@@ -90,8 +104,18 @@ def scores_from(estimator: Any, X: Any) -> Array:
     """What a fitted classifier says of cases, as one number each that grows with the second class."""
     with one_openmp_thread() if X.shape[0] * X.shape[1] <= FEW_VALUES else nullcontext():
         if hasattr(estimator, "decision_function"):
-            return np.asarray(estimator.decision_function(X), dtype=np.float64).reshape(X.shape[0])
-        return log_odds(np.asarray(estimator.predict_proba(X), dtype=np.float64)[:, 1])
+            scores = np.asarray(estimator.decision_function(X), dtype=np.float64).reshape(
+                X.shape[0]
+            )
+        else:
+            scores = log_odds(np.asarray(estimator.predict_proba(X), dtype=np.float64)[:, 1])
+    bad = scores[~np.isfinite(scores)]
+    if len(bad):
+        raise ValueError(
+            f"machine={estimator!r} gives {bad[0]} as the score of {len(bad)} of {len(scores)} cases; a "
+            "case without a score cannot be decided."
+        )
+    return scores
 
 
 @dataclass(eq=False)
@@ -150,32 +174,29 @@ class BroughtSettings:
         """Calibrated decision values of held-out samples; see `FoldContext.margins`.
 
         A classifier may know its own samples by heart. So its "own" decision values, too, are those of
-        samples that it had not seen.
+        samples that it had not seen, calibrated in the same way: equal scores stay equal.
         """
-        y, weights = context.samples.y, context.samples.weights
-        raw = self._raw(context)
-        calibrated = [
-            calibrate(raw[rest], y[rest], weights[rest])(raw[fold]) for rest, fold in context.splits
-        ]
-        margin = context.join(calibrated)
-        return margin, [margin[rest] for rest, _ in context.splits]
+        return calibrated_in(context, self._raw(context))
 
     def final_in(self, context: "FoldContext") -> tuple[BroughtMachine, Array]:
         """The machine fitted on all samples, and decision values as `margins_in` explains them."""
         samples, raw = context.samples, self._raw(context)
         estimator = fitted_on(samples.training_part(), self.estimator, context.seed)
         machine = BroughtMachine(estimator, calibrate(raw, samples.y, samples.weights))
-        return machine, context.margins()[0]
+        return machine, machine.calibration(raw)
 
     def _raw(self, context: "FoldContext") -> Array:
         """Scores of held-out samples, not calibrated."""
+        samples = context.samples
+        if not self.can_be_refitted:  # then no sample has to be held out
+            return scores_from(clone(self.estimator).fit(samples.X, samples.labels), samples.X)
         return context.once(
             ("raw", context.machine),
             lambda: context.join(
                 held_out(
                     _scores_without,
                     context.splits,
-                    context.samples,
+                    samples,
                     self.estimator,
                     context.seed,
                     n_jobs=context.n_jobs,

@@ -147,7 +147,7 @@ class FoldContext:
             if not isinstance(settings, MachineSettings):
                 final: tuple[Any, Array] = settings.final_in(self)
                 return final
-            machine = self.samples.training_part().solve()
+            machine = self.samples.placed(self.samples.training_part().solve())
             return machine, machine.decision_function(self.samples.X)
 
         return self.once(("final", self.machine), make)
@@ -178,7 +178,7 @@ def _margins(
         if isinstance(objective, NumericalError):
             found[place] = objective
             continue
-        machine = part.with_alpha(alphas[place]).machine_in(objective)
+        machine = whole.placed(part.with_alpha(alphas[place]).machine_in(objective))
         decided = machine.decide_by(values) if share else machine.decision_function(new)
         own = (
             part.own_decisions(objective, machine)

@@ -23,6 +23,11 @@ def _final_has(name: str) -> Any:
     return check
 
 
+def _given(machine_scores: Any) -> dict[str, Any]:
+    """The scores by their name, if there are any: not every team takes them."""
+    return {} if machine_scores is None else {"machine_scores": machine_scores}
+
+
 def _routing_is_on() -> bool:
     return bool(get_config()["enable_metadata_routing"])
 
@@ -127,37 +132,44 @@ class AssistedPipeline(Pipeline):
         return X
 
     @available_if(_final_has("deferral_score"))
-    def deferral_score(self, X: Any) -> Array:
+    def deferral_score(self, X: Any, *, machine_scores: Any = None) -> Array:
         """How much each case belongs with a human: larger is more.
 
         Parameters
         ----------
         X : array-like
             Cases, as the first step takes them.
+        machine_scores : array-like, default=None
+            The machine's scores of these cases, for a team that was fitted with such scores.
 
         Returns
         -------
         score : ndarray of shape (n_samples,)
         """
-        return self._final_estimator.deferral_score(self._transformed(X))
+        X = self._transformed(X)
+        return self._final_estimator.deferral_score(X, **_given(machine_scores))
 
     @available_if(_final_has("defer"))
-    def defer(self, X: Any) -> Bools:
+    def defer(self, X: Any, *, machine_scores: Any = None) -> Bools:
         """Whether a human should take each case, one at a time.
 
         Parameters
         ----------
         X : array-like
             Cases, as the first step takes them.
+        machine_scores : array-like, default=None
+            The machine's scores of these cases, for a team that was fitted with such scores.
 
         Returns
         -------
         deferred : ndarray of bool of shape (n_samples,)
         """
-        return self._final_estimator.defer(self._transformed(X))
+        return self._final_estimator.defer(self._transformed(X), **_given(machine_scores))
 
     @available_if(_final_has("defer_top"))
-    def defer_top(self, X: Any, budget: float | int | None = None) -> Bools:
+    def defer_top(
+        self, X: Any, budget: float | int | None = None, *, machine_scores: Any = None
+    ) -> Bools:
         """The cases of this batch that belong most with a human, as many as the budget says.
 
         Parameters
@@ -166,15 +178,20 @@ class AssistedPipeline(Pipeline):
             The batch, as the first step takes it.
         budget : float, int or None, default=None
             A fraction of the batch or a number of cases; None is the estimator's own budget.
+        machine_scores : array-like, default=None
+            The machine's scores of these cases, for a team that was fitted with such scores.
 
         Returns
         -------
         deferred : ndarray of bool of shape (n_samples,)
         """
-        return self._final_estimator.defer_top(self._transformed(X), budget)
+        X = self._transformed(X)
+        return self._final_estimator.defer_top(X, budget, **_given(machine_scores))
 
     @available_if(_final_has("predict_assisted"))
-    def predict_assisted(self, X: Any, human_labels: Answers, batch: bool = False) -> NDArray[Any]:
+    def predict_assisted(
+        self, X: Any, human_labels: Answers, batch: bool = False, *, machine_scores: Any = None
+    ) -> NDArray[Any]:
         """The team's answer: the human's where a case is deferred, else the machine's.
 
         Parameters
@@ -185,6 +202,8 @@ class AssistedPipeline(Pipeline):
             Answers, or a function that is asked for the positions of the deferred rows.
         batch : bool, default=False
             Whether to defer by `defer_top` instead of `defer`.
+        machine_scores : array-like, default=None
+            The machine's scores of these cases, for a team that was fitted with such scores.
 
         Returns
         -------
@@ -192,12 +211,18 @@ class AssistedPipeline(Pipeline):
         """
         warn_if_reordered(X, human_labels=human_labels)
         return self._final_estimator.predict_assisted(
-            self._transformed(X), human_labels, batch=batch
+            self._transformed(X), human_labels, batch=batch, **_given(machine_scores)
         )
 
     @available_if(_final_has("score_assisted"))
     def score_assisted(
-        self, X: Any, y: ArrayLike, human_labels: Answers, batch: bool = False
+        self,
+        X: Any,
+        y: ArrayLike,
+        human_labels: Answers,
+        batch: bool = False,
+        *,
+        machine_scores: Any = None,
     ) -> float:
         """Accuracy of the team.
 
@@ -207,7 +232,7 @@ class AssistedPipeline(Pipeline):
             Cases, as the first step takes them.
         y : array-like of shape (n_samples,)
             True labels.
-        human_labels, batch
+        human_labels, batch, machine_scores
             As in `predict_assisted`.
 
         Returns
@@ -216,7 +241,7 @@ class AssistedPipeline(Pipeline):
         """
         warn_if_reordered(X, human_labels=human_labels)
         return self._final_estimator.score_assisted(
-            self._transformed(X), y, human_labels, batch=batch
+            self._transformed(X), y, human_labels, batch=batch, **_given(machine_scores)
         )
 
 

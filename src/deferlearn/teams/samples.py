@@ -73,6 +73,12 @@ class Samples:
         """The samples that the machine is fitted on."""
         return self if self.trained_on is None else self.part(np.flatnonzero(self.trained_on))
 
+    def placed(self, machine: Machine) -> Machine:
+        """A machine of the training part, with support vectors by their rows among all samples."""
+        if self.trained_on is None:
+            return machine
+        return replace(machine, support=np.flatnonzero(self.trained_on)[machine.support])
+
     def seen_by(self, rows: Index, fitted: Index) -> Any:
         """Features of some rows as a machine fitted on the rows ``fitted`` takes them."""
         X = self.X[rows]

@@ -167,16 +167,24 @@ class Search:
     def run(self, budget: float, progress: Progress | None = None) -> Outcome:
         """Try the quick teams with every machine, the others with the best of these, and choose."""
         progress = Progress(self.units()) if progress is None else progress
-        self.context.forget(SELECTION)  # those of another budget
+        for context in (self.context, *self.repeats):
+            context.forget(SELECTION)  # those of another budget
         trials = _Trials(self, budget, progress)
         trials.try_quick()
         if self._can_blend():
             trials.try_blend()
         trials.try_slow()
         if not trials.tried:
-            raise trials.failures[0]
+            raise trials.failures[0] if trials.failures else self._no_candidate()
         finalists = trials.try_finalists() if self.repeats else list(trials.tried)
         return self._conclude(trials, finalists)
+
+    def _no_candidate(self) -> ValueError:
+        families = ", ".join(dict.fromkeys(settings.family for settings in self.machines))
+        return ValueError(
+            f"None of policies={list(self.policies)!r} can have any of these machines: {families}. Those "
+            "of AssistedSVC need an SVM, and 'assisted' one of another kind that can be refitted."
+        )
 
     def fit(self, outcome: Outcome, budget: float | int) -> Any:
         """The winner fitted on all samples, with the same folds behind its threshold.
