@@ -19,7 +19,7 @@ from deferlearn.cli import fit as command
 from deferlearn.cli.app import app
 from deferlearn.tables import TabularTeam, fit_table, select_cases
 from deferlearn.tables.decisions import cross_validated_errors
-from deferlearn.teams import AssistedSVCCV
+from deferlearn.teams import TeamCV
 
 ROLES = ("--label", "diagnosis", "--human", "reader_1", "--human", "reader_2", "--id", "id")
 QUICK = ("--alpha", "0.1", "--no-evaluate", "--no-certify")
@@ -154,8 +154,9 @@ def test_it_says_what_it_did(run, stored, cases, tmp_path):
     assert "Fitting machine and policy on 79 cases" in result.stderr
     model = stored[out.name]
     card = model.card_
-    assert isinstance(model.team, AssistedSVCCV)
+    assert isinstance(model.team, TeamCV)
     assert set(card["errors"]) == {"machine", "human", "team"}
+    assert card["machine"] == model.team.best_params_["machine"]
     assert card["errors"]["human"]["error"] == card["readers"][0]["error"]
 
 
