@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
@@ -234,6 +235,20 @@ def test_as_good_as_the_forest_itself():
     team, with_forest, alone = np.mean(errors, axis=0)
     assert team == pytest.approx(with_forest, abs=0.015)
     assert team < alone - 0.03
+
+
+def test_the_column_alone():
+    """The classifier behind it: its last column, and nothing else."""
+    column = ScoreColumn()
+    with pytest.raises(NotFittedError):
+        column.predict(X)
+    column.fit(np.column_stack([X, SCORE]), Y)
+    new = np.column_stack([NEW, NEW_SCORE])
+    assert_array_equal(column.decision_function(new), NEW_SCORE)
+    assert_array_equal(column.predict(new), (NEW_SCORE > 0).astype(int))
+    column.fit(probability(SCORE)[:, None], np.where(Y, "yes", "no"))
+    said = np.where(NEW_SCORE > 0, "yes", "no")
+    assert_array_equal(column.predict(sp.csr_array(probability(NEW_SCORE)[:, None])), said)
 
 
 # -- around it --------------------------------------------------------------------------------

@@ -483,7 +483,6 @@ def test_scikit_learns_conventions():
         check_estimator(search(machines=[LOGISTIC, "linear"], alphas=[0.1], cv=2), on_skip=None)
 
 
-@pytest.mark.slow
 def test_the_defaults():
     clf = TeamCV(random_state=0).fit(X, Y, human_labels=HUMAN)
     families = set(clf.cv_results_["param_machine"])

@@ -124,7 +124,8 @@ class Blend(ClassifierMixin, BaseEstimator):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             New cases.
         """
-        return np.asarray(self.classes_[(self.decision_function(X) > 0).astype(np.int64)])
+        decision = self.decision_function(X)  # which says first if nothing has been fitted
+        return np.asarray(self.classes_[(decision > 0).astype(np.int64)])
 
 
 @dataclass(eq=False)

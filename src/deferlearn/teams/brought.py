@@ -282,7 +282,8 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             As in `fit`.
         """
-        return np.asarray(self.classes_[(self.decision_function(X) > 0).astype(np.int64)])
+        decision = self.decision_function(X)  # which says first if nothing has been fitted
+        return np.asarray(self.classes_[(decision > 0).astype(np.int64)])
 
 
 def _last_column(X: Any) -> Array:
