@@ -189,13 +189,14 @@ def fit_table(
         alpha=alpha,
         seed=seed,
         n_jobs=n_jobs,
-        folds=_folds(cases, seed),
+        folds=FOLDS if alpha is None else _folds(cases, seed),
         scored=score is not None,
     )
     model = TabularTeam([("table", encoder), ("team", team)])
     # Parameters reach the last step by its name, also if the caller has metadata routing on.
     with sklearn.config_context(enable_metadata_routing=False):
-        model.fit(cases.features, cases.truth, team__human_labels=cases.answers)
+        more = {} if cases.groups is None or alpha is not None else {"team__groups": cases.groups}
+        model.fit(cases.features, cases.truth, team__human_labels=cases.answers, **more)
     # The model does not keep the rows of the folds.
     for estimator in (model.team, model.chosen):
         set_known(estimator, cv=FOLDS)

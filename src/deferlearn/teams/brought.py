@@ -36,6 +36,10 @@ ROUNDING = 1e-12
 FEW_VALUES = 1_000_000
 
 
+class MachineError(ValueError):
+    """A machine that users bring cannot be fitted; a search goes on without it."""
+
+
 @dataclass(frozen=True)
 class Calibration:
     """From the score of a machine to log-odds: ``slope * score + offset``."""
@@ -48,8 +52,11 @@ class Calibration:
         return self.slope * scores + self.offset
 
 
-def calibrate(scores: Array, y: Array, weights: Array) -> Calibration:
+def calibrate(scores: Array, y: Array, weights: Array, rising: bool = True) -> Calibration:
     """Fit a logistic curve to the classes (-1, +1) of samples that the machine had not seen.
+
+    A machine that knows nothing may seem to be wrong more often than right. With ``rising`` its curve is
+    flat then, so that no team answers against its machine.
 
     It is scikit-learn's `LogisticRegression` with one feature, the standardised score, by Newton's method;
     a search fits a thousand of them, and scikit-learn spends milliseconds around each.
@@ -81,14 +88,19 @@ def calibrate(scores: Array, y: Array, weights: Array) -> Calibration:
         if after > value or np.abs(step).max() <= NEWTON_TOL:
             break
         beta, value = beta - step, after
+    if rising and beta[0] < 0.0:
+        mean = float(weights @ (y > 0) / weights.sum())
+        return Calibration(0.0, float(np.log(mean / (1.0 - mean))))
     slope = float(beta[0]) / spread
     return Calibration(slope, float(beta[1]) - slope * centre)
 
 
-def calibrated_in(context: "FoldContext", raw: Array) -> tuple[Array, list[Array]]:
+def calibrated_in(
+    context: "FoldContext", raw: Array, rising: bool = True
+) -> tuple[Array, list[Array]]:
     """Held-out scores as log-odds, by curves that have not seen the fold; and those of each curve's own."""
     y, weights = context.samples.y, context.samples.weights
-    curves = [calibrate(raw[rest], y[rest], weights[rest]) for rest, _ in context.splits]
+    curves = [calibrate(raw[rest], y[rest], weights[rest], rising) for rest, _ in context.splits]
     parts = list(zip(curves, context.splits, strict=True))
     margin = context.join([curve(raw[fold]) for curve, (_, fold) in parts])
     return margin, [curve(raw[rest]) for curve, (rest, _) in parts]
@@ -176,13 +188,15 @@ class BroughtSettings:
         A classifier may know its own samples by heart. So its "own" decision values, too, are those of
         samples that it had not seen, calibrated in the same way: equal scores stay equal.
         """
-        return calibrated_in(context, self._raw(context))
+        # Given scores may well grow with the first class.
+        return calibrated_in(context, self._raw(context), rising=self.can_be_refitted)
 
     def final_in(self, context: "FoldContext") -> tuple[BroughtMachine, Array]:
         """The machine fitted on all samples, and decision values as `margins_in` explains them."""
         samples, raw = context.samples, self._raw(context)
         estimator = fitted_on(samples.training_part(), self.estimator, context.seed)
-        machine = BroughtMachine(estimator, calibrate(raw, samples.y, samples.weights))
+        curve = calibrate(raw, samples.y, samples.weights, rising=self.can_be_refitted)
+        machine = BroughtMachine(estimator, curve)
         return machine, machine.calibration(raw)
 
     def _raw(self, context: "FoldContext") -> Array:
@@ -223,8 +237,11 @@ def fitted_on(samples: "Samples", estimator: Any, seed: int) -> Any:
     weighted = len(np.unique(samples.weights)) > 1 and has_fit_parameter(model, "sample_weight")
     more = {"sample_weight": samples.weights} if weighted else {}
     small = samples.X.shape[0] * samples.X.shape[1] <= FEW_VALUES
-    with one_openmp_thread() if small else nullcontext():
-        return model.fit(samples.X, samples.labels, **more)
+    try:
+        with one_openmp_thread() if small else nullcontext():
+            return model.fit(samples.X, samples.labels, **more)
+    except Exception as error:  # whatever it is, the machine is at fault
+        raise MachineError(f"{estimator!r} cannot be fitted: {error}") from error
 
 
 def _scores_without(

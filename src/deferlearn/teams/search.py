@@ -17,6 +17,7 @@ from deferlearn.humans.losses import majority_labels
 from deferlearn.metrics import evaluate_team, find_metric
 from deferlearn.objective import NumericalError
 from deferlearn.teams.blend import BlendSettings, in_words
+from deferlearn.teams.brought import MachineError
 from deferlearn.teams.candidates import equip, resolve_team, suits
 from deferlearn.teams.choice import by_group, choose
 from deferlearn.teams.context import SELECTION, FoldContext, scores_by_fitting
@@ -108,7 +109,8 @@ class Search:
     n_refined : int
         The number of machines with which teams that are not quick are tried.
     sparing : bool
-        Whether teams that fit machines of their own are tried with one machine only.
+        Whether teams that fit machines of their own are tried with one machine only, of the first family
+        that suits.
     n_standard_errors : float
         How many standard errors from the best are a near-tie.
     blend : bool
@@ -319,7 +321,7 @@ class _Trials:
         self.best: list[float] = []  # score of each machine with a quick team
         self.tried: dict[Candidate, Trial] = {}
         self.repeated: dict[Candidate, Array] = {}  # the mean score in each part over all repeats
-        self.failures: list[NumericalError] = []
+        self.failures: list[Exception] = []
         self.blended = False
 
     def try_quick(self) -> None:
@@ -337,14 +339,20 @@ class _Trials:
     def try_slow(self) -> None:
         """Try the other teams with the best machines: first the best of each family, then any.
 
-        A team that fits machines of its own is tried with the best machine that it can have.
+        In a sparing search, a team that fits machines of its own is tried with the best machine of the
+        first family that it can have. Families come from simple to elaborate, and to leave the hardest
+        samples to the human helps a machine most that cannot fit them.
         """
         first = self._best_of_families()
         ranked = first + [m for m in self._by_score() if m not in first]
         for place in (place for place in range(len(self.teams)) if place not in self.quick):
             team, policy = self.teams[place], str(self.search.policies[place])
             suited = [machine for machine in ranked if suits(team, self.machines[machine])]
-            for machine in suited[: self.search.n_tries(team)]:
+            n_tries = self.search.n_tries(team)
+            if n_tries < self.search.n_refined:
+                families = [settings.family for settings in self.machines]
+                suited.sort(key=lambda machine: families.index(families[machine]))
+            for machine in suited[:n_tries]:
                 self.progress.begin(policy)
                 self._try(place, machine)
                 self.progress.done()
@@ -412,7 +420,7 @@ class _Trials:
         what = f"{policy}, {in_words(settings)}"
         try:
             trial = self.search.try_in(context, team, settings, self.budget)
-        except NumericalError as error:
+        except (NumericalError, MachineError) as error:
             self.failures.append(error)
             warnings.warn(f"Left out: {what}. {error}", FitFailedWarning, stacklevel=6)
             return None

@@ -90,8 +90,9 @@ class TeamCV(SearchTeam):
     n_finalists : int, default=4
         How many candidates are tried on all sets of folds.
     n_refined : int, default=2
-        The slower policies are tried with this many machines, those that did best with the quick ones;
-        policies that fit machines of their own with one.
+        The slower policies are tried with this many machines, those that did best with the quick ones.
+        Policies that fit machines of their own are tried with one: the best of the first kind that suits,
+        so of the linear SVMs for "margin" and "forest".
     n_standard_errors : float, default=2.0
         How many standard errors of the difference from the best are a near-tie. With dozens of candidates,
         the best is ahead of an equal by one or two.
@@ -209,7 +210,12 @@ class TeamCV(SearchTeam):
                 name, estimator = OTHERS[machine]
                 found.append(BroughtSettings(estimator, name))
             else:
-                found.append(settings_from(machine, X, y))
+                known = [settings.family for settings in found]
+                name = type(machine).__name__
+                count = sum(family.partition(" (")[0] == name for family in known)
+                found.append(
+                    settings_from(machine, X, y, f"{name} ({count + 1})" if count else name)
+                )
         return found
 
     def _more(self, samples: Samples, groups: Any, seed: int) -> dict[str, Any]:
