@@ -19,6 +19,7 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     VotingClassifier,
 )
+from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -52,7 +53,8 @@ from deferlearn.teams import (
     TeamCV,
     UncertaintyTriage,
 )
-from deferlearn.teams.brought import Calibration, calibrate, log_odds
+from deferlearn.teams.brought import Calibration, MachineError, calibrate
+from deferlearn.teams.machine_arrays import log_odds
 
 MACHINES = {
     "both methods": LogisticRegression(C=0.5),
@@ -377,8 +379,26 @@ def test_a_machine_that_fails_says_why():
         def fit(self, X, y, sample_weight=None):
             raise RuntimeError("out of order")
 
-    with pytest.raises(RuntimeError, match="out of order"):
+    with pytest.raises(MachineError, match=r"Broken\(\) cannot be fitted: out of order") as caught:
         fitted("uncertainty", Broken())
+    assert isinstance(caught.value.__cause__, RuntimeError)
+    # A search goes on without it, and says so.
+    search = TeamCV(machines=["linear", Broken()], policies=["uncertainty"], alphas=[0.1])
+    with pytest.warns(FitFailedWarning, match=r"Left out: uncertainty, Broken\. Broken\(\) cannot"):
+        search.fit(X, Y, human_labels=HUMAN)
+    assert set(search.cv_results_["param_machine"]) == {"linear SVM"}
+    with pytest.warns(FitFailedWarning), pytest.raises(MachineError, match="out of order"):
+        TeamCV(machines=[Broken()], policies=["uncertainty"]).fit(X, Y, human_labels=HUMAN)
+
+
+def test_the_curve_of_a_machine_never_falls():
+    """A machine that is wrong more often than right knows nothing; the curve of given scores may fall."""
+    scores, y = np.linspace(-1, 1, 50), np.where(np.arange(50) < 25, 1.0, -1.0)
+    flat = calibrate(scores, y, np.where(y > 0, 3.0, 1.0))
+    assert flat.slope == 0.0
+    assert flat.offset == pytest.approx(np.log(3.0))
+    assert calibrate(scores, y, np.ones(50), rising=False).slope < 0
+    assert calibrate(-scores, y, np.ones(50)).slope > 0
 
 
 # -- odd data ---------------------------------------------------------------------------------

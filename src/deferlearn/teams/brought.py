@@ -19,14 +19,13 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from deferlearn._utils.threads import one_openmp_thread
 from deferlearn._utils.types import Array, Index
 from deferlearn.teams.held_out import held_out
+from deferlearn.teams.machine_arrays import SURE_SCORE, log_odds
 from deferlearn.teams.policy import seed_all
 
 if TYPE_CHECKING:
     from deferlearn.teams.context import FoldContext
     from deferlearn.teams.samples import Samples
 
-# Probabilities of 0 and 1 (of a forest whose trees agree, say) become finite log-odds.
-SURE = 0.005
 # Of the logistic regression that calibrates: as good as none, and finite where scores separate the classes.
 WEAK_PENALTY = 100.0
 MOST_NEWTON_STEPS, NEWTON_TOL = 100, 1e-10
@@ -104,12 +103,6 @@ def calibrated_in(
     parts = list(zip(curves, context.splits, strict=True))
     margin = context.join([curve(raw[fold]) for curve, (_, fold) in parts])
     return margin, [curve(raw[rest]) for curve, (rest, _) in parts]
-
-
-def log_odds(probability: Array, sure: float = SURE) -> Array:
-    """Log-odds of probabilities, none of them infinite."""
-    clipped = np.clip(probability, sure, 1.0 - sure)
-    return np.log(clipped / (1.0 - clipped))
 
 
 def scores_from(estimator: Any, X: Any) -> Array:
@@ -289,7 +282,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         scores = _last_column(X)
-        return log_odds(scores, 1e-6) if self.probabilities_ else scores
+        return log_odds(scores, SURE_SCORE) if self.probabilities_ else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The second class where the score is positive, or the probability larger than 1/2.

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from deferlearn._utils.types import Array, Bools
 from deferlearn.teams.budget import count_of
-from deferlearn.teams.machine import Machine, MachineSettings
+from deferlearn.teams.machine_arrays import Decides, machine_from, machine_values
 from deferlearn.teams.ranking import Ranking, ranking_from, ranking_values
 from deferlearn.teams.threshold import Threshold, first_of
 
@@ -43,7 +43,7 @@ class Decider:
     ----------
     classes_ : ndarray of shape (2,)
         The labels; the second is the positive class.
-    machine : Machine
+    machine : Decides
         The machine.
     ranking : Ranking
         How it ranks cases.
@@ -56,7 +56,7 @@ class Decider:
     """
 
     classes_: NDArray[Any]
-    machine: Machine
+    machine: Decides
     ranking: Ranking
     threshold: Threshold
     budget: float
@@ -98,10 +98,9 @@ class Decider:
 
     def values(self) -> dict[str, Any]:
         """All of it as plain values and arrays, for `from_values`."""
-        machine = vars(self.machine) | {"settings": vars(self.machine.settings)}
         return {
             "classes": self.classes_.tolist(),
-            "machine": machine,
+            "machine": machine_values(self.machine),
             "ranking": ranking_values(self.ranking),
             "threshold": vars(self.threshold),
             "budget": self.budget,
@@ -111,10 +110,9 @@ class Decider:
     @classmethod
     def from_values(cls, values: dict[str, Any]) -> Self:
         """The decider with these values."""
-        machine = dict(values["machine"])
         return cls(
             classes_=np.array(values["classes"]),
-            machine=Machine(**machine | {"settings": MachineSettings(**machine["settings"])}),
+            machine=machine_from(values["machine"]),
             ranking=ranking_from(values["ranking"]),
             threshold=Threshold(**values["threshold"]),
             budget=float(values["budget"]),

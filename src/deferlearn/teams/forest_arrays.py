@@ -117,6 +117,43 @@ def forest_arrays(forest: Any) -> ForestArrays | None:
     )
 
 
+def boosting_arrays(model: Any) -> tuple[ForestArrays, float] | None:
+    """The trees of fitted gradient boosting, and what they are added to; None for any other model.
+
+    Parameters
+    ----------
+    model : estimator
+        scikit-learn's `HistGradientBoostingClassifier` of two classes, without categories.
+
+    Returns
+    -------
+    trees, baseline : ForestArrays, float
+    """
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    if type(model) is not HistGradientBoostingClassifier or len(model.classes_) != 2:
+        return None
+    nodes = [stage[0].nodes for stage in model._predictors]
+    if any(tree["is_categorical"].any() for tree in nodes):
+        return None
+    roots = np.cumsum([0, *(len(tree) for tree in nodes)])[:-1]
+    leaf = np.concatenate([tree["is_leaf"] for tree in nodes]).astype(bool)
+    children = [
+        np.column_stack([tree["left"], tree["right"]]).astype(np.intp) + root
+        for tree, root in zip(nodes, roots, strict=True)
+    ]
+    feature = np.concatenate([tree["feature_idx"] for tree in nodes]).astype(np.intp)
+    arrays = ForestArrays(
+        roots=roots.astype(np.intp),
+        feature=np.where(leaf, -1, feature),
+        edge=np.concatenate([tree["num_threshold"] for tree in nodes]).astype(np.float64),
+        children=np.concatenate(children),
+        value=np.concatenate([tree["value"] for tree in nodes]).astype(np.float64),
+        single=False,
+    )
+    return arrays, float(np.ravel(model._baseline_prediction)[0])
+
+
 def _own_arrays(forest: Any) -> ForestArrays | None:
     if forest.trees_ is None:  # grown by scikit-learn on sparse features, which tables do not have
         return None

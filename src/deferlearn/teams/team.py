@@ -1,6 +1,6 @@
 """What every team of machine and human can be asked, and how it is fitted."""
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,6 +17,7 @@ from deferlearn.teams.brought import read_scores, with_scores
 from deferlearn.teams.context import FoldContext, HeldOutScores, scores_by_fitting
 from deferlearn.teams.decider import Decider
 from deferlearn.teams.machine import Machine, MachineSettings, settings_of
+from deferlearn.teams.machine_arrays import as_arrays
 from deferlearn.teams.parameters import count_of, error_weights
 from deferlearn.teams.ranking import Ranking
 from deferlearn.teams.samples import Samples
@@ -501,16 +502,9 @@ class SVMTeam(Team):
 
     def decider(self) -> Decider | None:
         """What the fitted team needs to decide, as arrays; see `Team.decider`."""
-        machine = self._fitted_machine()
-        if not isinstance(machine, Machine):
+        machine, ranking = as_arrays(self._fitted_machine()), self._ranking()
+        if machine is None or ranking is None:
             return None
-        ranking = self._ranking()
-        named = isinstance(machine.settings.kernel, str) and not machine.settings.precomputed
-        if ranking is None or not named:
-            return None
-        if machine.coef is not None:  # then support vectors are not needed, and may be sparse
-            support = np.empty(0, dtype=np.int64)
-            machine = replace(machine, support=support, vectors=None, dual_coef=np.empty(0))
         return Decider(
             self.classes_,
             machine,
