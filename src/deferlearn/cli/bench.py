@@ -38,8 +38,8 @@ def team(
     part: Annotated[
         list[str] | None,
         option(
-            "Compute only this part of the comparison, and write no page: peers, baselines, svm or "
-            "team. Repeat the option for several. Default: all."
+            "Compute only this part of the comparison: peers, baselines, svm or team. Repeat the option "
+            "for several; with peers and team among them, the page is written. Default: all."
         ),
     ] = None,
     again: Annotated[
@@ -90,14 +90,15 @@ def team(
                 n_jobs=jobs or cpu_count(),
                 on_done=done,
             )
-        if part:
+        if not {"peers", "team"} <= set(parts):
             _print_seconds(rows)
-            typer.echo(f"Rows: {store.folder}. Without --part, the command writes the page.")
+            typer.echo(f"Rows: {store.folder}. With the parts peers and team, a page is written.")
             return
         table = comparison_table(rows)
         write_table(folder / "rows.parquet", rows)
         write_table(folder / "team.csv", table)
         words = ["deferlearn", COMMAND, *(data or []), f"--splits {count}"]
+        words += [f"--part {name}" for name in parts] if part else []
         command = " ".join([*words, f"--seed {seed}"] if seed else words)
         page = write_comparison_page(folder, rows, table, command)
     _print(table, seed, count)
@@ -126,18 +127,19 @@ def _print(table: pd.DataFrame, seed: int, count: int) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from deferlearn.experiments.comparison_page import SHOWN, difference_of
+    from deferlearn.experiments.comparison_page import difference_of, shown_in
     from deferlearn.experiments.comparison_table import comparison_counts
 
     shown = Table(
         title=f"Error of the tuned team, and its difference from its rivals (95% interval); "
         f"seeds {seed} to {seed + count - 1}"
     )
-    for heading in ("data", "budget", "team", "asked", "policy", *SHOWN):
+    names = shown_in(table)
+    for heading in ("data", "budget", "team", "asked", "policy", *names):
         shown.add_column(heading, justify="left" if heading in ("data", "policy") else "right")
     colours = {"better": "green", "worse": "red"}
     for line in table.to_dict("records"):
-        differences = [difference_of(line, name) for name in SHOWN]
+        differences = [difference_of(line, name) for name in names]
         shown.add_row(
             line["dataset"],
             f"{line['budget']:g}",

@@ -10,16 +10,15 @@ import numpy as np
 import pandas as pd
 
 from deferlearn._utils.atomic import write_atomically
-from deferlearn.experiments.comparison import BASELINES, SVM_TEAM, TEAM, TEAM_SEARCH
-from deferlearn.experiments.comparison_peers import PEERS
+from deferlearn.experiments.comparison import SVM_TEAM, TEAM, TEAM_SEARCH
 from deferlearn.experiments.comparison_table import (
     BEST_PEER,
     GROUP_BUDGETS,
-    RIVALS,
     WORST,
     comparison_counts,
     dataset_differences,
     group_means,
+    rivals_in,
     seconds_per_method,
     with_best_peer,
 )
@@ -69,6 +68,8 @@ def comparison_page(rows: pd.DataFrame, table: pd.DataFrame, command: str) -> st
     picked = picked.groupby(["dataset", "peer"], sort=False).size()
     choices, picks = (_counted(counts) for counts in (chosen, picked))
     groups, seconds = group_means(table), seconds_per_method(rows)
+    methods = [TEAM, *rivals_in(table)]
+    others = [name for name in rivals_in(table) if name != BEST_PEER]
     return fill_template(
         "comparison.md",
         command=command,
@@ -80,9 +81,9 @@ def comparison_page(rows: pd.DataFrame, table: pd.DataFrame, command: str) -> st
             (name, *(counts[key] for key in ("better", "no difference", "worse", "much worse")))
             for name, counts in comparison_counts(table).items()
         ],
-        methods=[TEAM, *RIVALS],
+        methods=methods,
         groups=[
-            (line["group"], line["cells"], *(f"{line[name]:.3f}" for name in (TEAM, *RIVALS)))
+            (line["group"], line["cells"], *(f"{line[name]:.3f}" for name in methods))
             for line in groups.to_dict("records")
         ],
         differences=[
@@ -109,12 +110,12 @@ def comparison_page(rows: pd.DataFrame, table: pd.DataFrame, command: str) -> st
             )
             for line in table.to_dict("records")
         ],
-        other_titles=["data", "budget", SVM_TEAM, *BASELINES, *PEERS],
+        other_titles=["data", "budget", *others],
         others=[
             (
                 line["dataset"],
                 f"{line['budget']:g}",
-                *(f"{line[name]:.3f}" for name in (SVM_TEAM, *BASELINES, *PEERS)),
+                *(f"{line[name]:.3f}" for name in others),
             )
             for line in table.to_dict("records")
         ],
@@ -150,9 +151,15 @@ def mark_of(low: float, high: float) -> str:
     return "better" if high < 0 else "worse" if low > 0 else ""
 
 
+def shown_in(table: pd.DataFrame) -> list[str]:
+    """The rivals of a table that are shown side by side with the team: some, or the peers themselves."""
+    found = [name for name in SHOWN if name in table]
+    return found if len(found) > 1 else [BEST_PEER, "CC", "HGB", "RF"]
+
+
 def comparison_figure(table: pd.DataFrame) -> Figure:
     """One panel for each of some rivals, one line per cell: the difference of errors with its interval."""
-    names = list(SHOWN)
+    names = shown_in(table)
     labels = [f"{line['dataset']}  {line['budget']:g}" for line in table.to_dict("records")]
     height = max(3.0, 0.22 * len(labels) + 1.2)
     figure, axes = figure_of(height, 1, len(names), sharey=True)

@@ -48,12 +48,13 @@ def with_best_peer(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def comparison_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """One line per data set and budget: mean errors, and paired differences from each rival.
+    """One line per data set and budget: mean errors, and paired differences from each rival that is there.
 
     Parameters
     ----------
     rows : DataFrame
-        One row per split, budget and method, all methods on the same splits.
+        One row per split, budget and method, all methods on the same splits; the team and the peers are
+        among them.
 
     Returns
     -------
@@ -74,7 +75,7 @@ def comparison_table(rows: pd.DataFrame) -> pd.DataFrame:
             "policy": team["policy"].mode()[0],
             "peer": cell.loc[cell["method"] == BEST_PEER, "peer"].mode()[0],
         }
-        for name in RIVALS:
+        for name in (name for name in RIVALS if name in errors):
             mean, low, high = t_interval(errors[TEAM] - errors[name])
             line |= {name: errors[name].mean()}
             line |= {f"minus {name}": mean, f"low {name}": low, f"high {name}": high}
@@ -82,10 +83,15 @@ def comparison_table(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
+def rivals_in(table: pd.DataFrame) -> list[str]:
+    """The rivals that a table has."""
+    return [name for name in RIVALS if name in table]
+
+
 def comparison_counts(table: pd.DataFrame) -> dict[str, dict[str, int]]:
     """For each rival, in how many cells the team is better, neither, worse, or much worse."""
     out = {}
-    for name in RIVALS:
+    for name in rivals_in(table):
         low, high = table[f"low {name}"], table[f"high {name}"]
         out[name] = {
             "cells": len(table),
@@ -99,12 +105,12 @@ def comparison_counts(table: pd.DataFrame) -> dict[str, dict[str, int]]:
 
 def group_means(table: pd.DataFrame) -> pd.DataFrame:
     """Mean errors of all methods over the cells of each group that has all its data sets."""
-    lines = []
+    lines, methods = [], [TEAM, *rivals_in(table)]
     for group, names in GROUPS.items():
         cells = table[table["dataset"].isin(names) & table["budget"].isin(GROUP_BUDGETS)]
         if set(cells["dataset"]) == set(names):
-            lines.append({"group": group, "cells": len(cells), **cells[[TEAM, *RIVALS]].mean()})
-    return pd.DataFrame(lines, columns=["group", "cells", TEAM, *RIVALS])
+            lines.append({"group": group, "cells": len(cells), **cells[methods].mean()})
+    return pd.DataFrame(lines, columns=["group", "cells", *methods])
 
 
 def dataset_differences(table: pd.DataFrame) -> pd.DataFrame:
