@@ -24,7 +24,8 @@ import deferlearn
 from deferlearn.evaluation import automation_curve
 from deferlearn.metrics import make_team_scorer
 from deferlearn.teams import FullAutomation, UncertaintyTriage, make_assisted_pipeline
-from deferlearn.teams.advantage import AdvantageModel, AdvantageTriage
+from deferlearn.teams.advantage import AdvantageTriage
+from deferlearn.teams.advantage_model import AdvantageModel, Truth
 from deferlearn.teams.forest import ForestRegressor
 from tuned import (
     HUMAN,
@@ -512,11 +513,11 @@ BAD = [
     ({"budget": 1.5}, r"budget=1\.5"),
     ({"budget": N + 1}, "budget=73"),
     ({"budget": "all"}, "budget='all'"),
-    ({"machine_error": "class"}, "machine_error='class' must be 'margin', 'forest'"),
+    ({"machine_error": "class"}, "machine_error='class' must be 'margin', 'probability', 'forest'"),
     ({"machine_error": None}, "machine_error=None"),
     ({"machine_error": RandomForestRegressor}, "machine_error=<class.*instance"),
     ({"machine_error": LogisticRegression()}, r"machine_error=LogisticRegression\(\)"),
-    ({"human_error": "margin"}, "human_error='margin' must be 'class', 'forest'"),
+    ({"human_error": "margin"}, "human_error='margin' must be 'class', 'truth', 'forest'"),
     ({"human_error": 3}, "human_error=3"),
     ({"human_error": StandardScaler()}, r"human_error=StandardScaler\(\)"),
     ({"use_full_budget": "no"}, "use_full_budget='no' must be True or False"),
@@ -583,9 +584,32 @@ def test_the_model_of_advantages_alone():
     margin = np.array([-2.0, -1.0, 1.0, 2.0, 3.0, 4.0])
     machine = np.array([0.0, 0.0, 1.0, 1.0, 0.0, 0.0])
     human = np.array([0.0, 0.0, 1.0, 0.0, 1.0, 0.0])
-    model = AdvantageModel("margin", "class").fit(np.zeros((6, 1)), margin, machine, human, 0)
+    truth = Truth(np.where(machine > 0, -1.0, 1.0) * np.sign(margin), np.ones(6))
+    X = np.zeros((6, 1))
+    model = AdvantageModel("margin", "class").fit(X, margin, machine, human, truth, 0)
     mean = 1 / 3
     rates = {False: (0 + 2 * mean) / 4, True: (2 + 2 * mean) / 6}
     new = np.array([-9.0, -0.1, 0.5, 2.0, 2.5, 9.0])
     expected = np.array([0, 0, 1, 1, 0.5, 0]) - [rates[bool(m > 0)] for m in new]
     np.testing.assert_allclose(model.predict(np.zeros((6, 1)), new), expected, atol=1.1e-6)
+
+
+def test_expected_costs_by_the_classes():
+    """Against sums over the classes, with probabilities by scikit-learn's logistic regression."""
+    rng = np.random.RandomState(5)
+    margin = rng.normal(size=200)
+    y = np.where(margin + rng.normal(size=200) > 0, 1.0, -1.0)
+    weights = np.where(y > 0, 3.0, 1.0)
+    wrong = weights * (np.sign(margin) != y)
+    human = weights * (rng.uniform(size=200) < np.where(y > 0, 0.3, 0.1))
+    X = np.zeros((200, 1))
+    model = AdvantageModel("probability", "truth")
+    model.fit(X, margin, wrong, human, Truth(y, weights), 0)
+    scaled = (margin - margin.mean()) / margin.std()
+    logistic = LogisticRegression(C=100.0, tol=1e-10).fit(scaled[:, None], y)
+    p = logistic.predict_proba(scaled[:, None])
+    rates = [(human[y == s].sum() + 2 * human.mean()) / ((y == s).sum() + 2) for s in (-1, 1)]
+    found = model.expected(X, margin)
+    by_hand = np.where(margin > 0, p[:, 0] * 1.0, p[:, 1] * 3.0)
+    np.testing.assert_allclose(found[0], by_hand, atol=1e-5)
+    np.testing.assert_allclose(found[1], p @ rates, atol=1e-5)

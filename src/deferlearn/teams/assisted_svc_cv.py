@@ -110,7 +110,8 @@ class AssistedSVCCV(SearchTeam):
     >>> from deferlearn.teams import AssistedSVCCV
     >>> X, y = make_linear(120, random_state=0)  # no line separates these
     >>> doctor = labels_from_scores(UniformHuman(0.1).scores(y, random_state=0))
-    >>> team = AssistedSVCCV(0.3, alphas=[0.1, 1.0], policies=["uncertainty", "forest"], random_state=0)
+    >>> team = AssistedSVCCV(0.3, alphas=[0.1, 1.0], kernels=["linear"], random_state=0)
+    >>> team = team.set_params(policies=["uncertainty", "forest"])
     >>> team = team.fit(X, y, human_labels=doctor)
     >>> team.best_params_["policy"]
     'forest'

@@ -58,9 +58,9 @@ class AssistedTriage(AdvantageTriage):
     >>> rng = np.random.RandomState(0)
     >>> X = rng.normal(size=(400, 2))
     >>> y = np.where(X[:, 1] > 1, X[:, 0] < 0, X[:, 0] > 0)  # a part where the rule is another one
-    >>> team = AssistedTriage(machine=LogisticRegression(), human_error="forest", random_state=0)
+    >>> team = AssistedTriage(machine=LogisticRegression(), machine_error="forest", random_state=0)
     >>> team = team.fit(X, y, human_labels=np.where(rng.uniform(size=400) < 0.05, ~y, y))
-    >>> bool(team.score_assisted(X, y, y) > 0.95)
+    >>> bool(team.score(X, y) < 0.9 < team.score_assisted(X, y, y))
     True
     """
 
