@@ -56,7 +56,7 @@ def test_new_cases_need_the_score(run, model, tmp_path):
     gap = SCORED | {"ai": [None, *SCORE[1:].tolist()]}
     result = run("apply", model, write_csv(tmp_path / "gap.csv", gap), "--out", tmp_path / "n.csv")
     assert result.exit_code != 0
-    assert "without the machine's score a case cannot be decided" in result.output
+    assert "is no score: leave the case out, or send it to a human" in result.output
 
 
 def test_the_decisions_are_those_of_the_estimator(model):

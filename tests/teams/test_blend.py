@@ -133,7 +133,9 @@ def test_labels_sparse_cases_and_parameters():
     assert set(said) == {"no", "yes"}
     assert not Blend([LOGISTIC, BAYES]).__sklearn_tags__().input_tags.sparse
     assert clone(blend).machines[0] is not blend.machines[0]
-    with pytest.raises(ValueError, match=r"machines of Blend.*must be a scikit-learn classifier"):
+    with pytest.raises(
+        ValueError, match=r"machines\[0\] of Blend.*must be a scikit-learn classifier"
+    ):
         Blend([LinearRegression()]).fit(X, Y)
 
 

@@ -53,8 +53,8 @@ from deferlearn.teams import (
     TeamCV,
     UncertaintyTriage,
 )
-from deferlearn.teams.brought import Calibration, MachineError, calibrate
-from deferlearn.teams.machine_arrays import log_odds
+from deferlearn.teams.brought import Calibration, calibrate
+from deferlearn.teams.machine_arrays import MachineError, log_odds
 
 MACHINES = {
     "both methods": LogisticRegression(C=0.5),

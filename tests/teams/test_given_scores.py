@@ -142,11 +142,11 @@ def test_probabilities_of_zero_and_one():
     decision = clf.decision_function(NEW, machine_scores=np.linspace(0, 1, 150))
     assert np.isfinite(decision).all()
     assert (np.diff(decision) >= 0).all()
-    # What no probability is, at a new case, is the nearest one.
-    assert_array_equal(
-        clf.decision_function(NEW[:2], machine_scores=[1.2, -0.1]),
-        clf.decision_function(NEW[:2], machine_scores=[1.0, 0.0]),
-    )
+    # What cannot be a probability is not taken for one.
+    with pytest.raises(
+        ValueError, match=r"score is 1\.2 in row 1, but all scores in fit were between"
+    ):
+        clf.decision_function(NEW[:2], machine_scores=[0.3, 1.2])
 
 
 def test_one_score_beyond_one_makes_all_of_them_scores():
@@ -386,7 +386,7 @@ def test_new_cases_need_them_too(name):
         (AssistedSVC(), "AssistedSVC trains its own machine, so it takes no machine_scores"),
         (AssistedSVCCV(), "AssistedSVCCV trains its own machine"),
         (NoAutomation(), "NoAutomation .*takes no machine_scores"),
-        (AssistedTriage(), "AssistedTriage refits its machine, so it takes no machine_scores"),
+        (AssistedTriage(), "AssistedTriage trains its own machine, so it takes no machine_scores"),
         (AdvantageTriage(machine=LogisticRegression()), "and machine_scores were given"),
         (UncertaintyTriage(cv=None), "cv=None: the machine's scores are calibrated"),
     ],

@@ -88,4 +88,7 @@ def test_boosting_with_categories_has_no_such_form():
     Z = np.column_stack([RNG.randint(0, 3, 160), X])
     model = HistGradientBoostingClassifier(max_iter=5, categorical_features=[0])
     assert boosting_arrays(model.fit(Z, Z[:, 0] == 1)) is None
+    # Nor if no tree looks at the category: the other columns have moved.
+    noise = HistGradientBoostingClassifier(max_iter=1, max_leaf_nodes=2, categorical_features=[3])
+    assert boosting_arrays(noise.fit(Z[:, [1, 2, 3, 0]], Z[:, 1] > 0)) is None
     assert boosting_arrays(GaussianNB()) is None

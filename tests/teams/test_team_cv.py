@@ -353,7 +353,7 @@ def test_policies_get_the_machines_that_suit_them():
         ({"machines": "forest"}, "machines='forest' must be 'auto' or a list"),
         ({"machines": []}, r"machines=\[\] must be 'auto' or a list"),
         ({"machines": ["linear", "trees"]}, "machines has 'trees', which is not known"),
-        ({"machines": [GaussianNB]}, "machines has an entry that=.*is a class; give an instance"),
+        ({"machines": [GaussianNB]}, r"machines\[0\]=.*is a class; give an instance"),
         ({"machines": [LinearRegression()]}, "must be a scikit-learn classifier"),
         ({"machines": [AssistedSVC()]}, "is a team itself"),
         ({"machines": [TeamCV()]}, "is a team itself"),

@@ -83,9 +83,9 @@ def fit(
     machine_score: Annotated[
         str | None,
         column(
-            "Column with the score of a machine that cannot be retrained, such as a product's: a "
-            "probability of the second class (by the alphabet), or any number. It is calibrated and takes "
-            "the place of a machine of our own. Default: machines are trained."
+            "Column with the score of a machine that cannot be retrained, such as a commercial product: "
+            "the probability of the second class (in alphabetical order), or any other number. The score "
+            "is calibrated and replaces our own machines. Default: machines are trained."
         ),
     ] = None,
     budget: Annotated[
@@ -285,9 +285,9 @@ def _print(card: dict[str, Any], out: Path) -> None:
 
 
 def _machine(card: dict[str, Any]) -> str:
-    how = "chosen for the team" if card["tuned"] else "as given"
     if card["machine_score"] is not None:
-        return f"the scores in {card['machine_score']!r}, calibrated"
+        return str(card["machine"])
+    how = "chosen for the team" if card["tuned"] else "as given"
     alpha = "" if card["alpha"] is None else f", alpha {card['alpha']:g}"
     return f"{card['machine']}{alpha}, {how}"
 

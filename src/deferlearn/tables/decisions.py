@@ -12,7 +12,7 @@ from sklearn.metrics import confusion_matrix
 from deferlearn._utils.types import Bools, Index, Labels
 from deferlearn.evaluation.intervals import share_interval
 from deferlearn.tables.cases import Cases
-from deferlearn.tables.team import FOLDS, TabularTeam, set_known
+from deferlearn.tables.team import FOLDS, TabularTeam, grouped_folds, set_known
 from deferlearn.teams.assisted_svc import AssistedSVC
 from deferlearn.teams.held_out import held_out, splits_of
 from deferlearn.teams.parameters import share_of
@@ -185,6 +185,8 @@ def _decide(
 ) -> tuple[Labels, Bools]:
     known, new = cases.part(train), cases.part(test).features
     fitted = clone(team)
+    if known.groups is not None and not (batch and isinstance(fitted.team, AssistedSVC)):
+        set_known(fitted.team, cv=grouped_folds(known, seed=0))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the fit on all cases has shown them already
         fitted.fit(known.features, known.truth, team__human_labels=known.answers)

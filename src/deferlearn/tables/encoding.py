@@ -130,7 +130,7 @@ class Encoding:
         if self.score is not None:
             missing_scores = np.flatnonzero(np.isnan(codes[:, -1]))
             if len(missing_scores):
-                problem = "is missing: without the machine's score a case cannot be decided"
+                problem = "is no score: leave the case out, or send it to a human"
                 raise CellError(self.score, int(missing_scores[0]), "", problem)
             parts.append(codes[:, -1:])
         return np.concatenate(parts, axis=1)

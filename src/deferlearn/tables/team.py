@@ -12,7 +12,7 @@ import sklearn
 from sklearn.model_selection import StratifiedGroupKFold
 
 from deferlearn import __version__
-from deferlearn._utils.words import counted
+from deferlearn._utils.words import counted, listed
 from deferlearn.tables.cases import Cases
 from deferlearn.tables.decider import FORMAT, MEMBER, TableDecider, check_card, version_of
 from deferlearn.tables.encoder import TableEncoder
@@ -189,7 +189,7 @@ def fit_table(
         alpha=alpha,
         seed=seed,
         n_jobs=n_jobs,
-        folds=FOLDS if alpha is None else _folds(cases, seed),
+        folds=FOLDS if alpha is None else grouped_folds(cases, seed),
         scored=score is not None,
     )
     model = TabularTeam([("table", encoder), ("team", team)])
@@ -287,12 +287,21 @@ def _n_groups(cases: Cases) -> int | None:
     return None if cases.groups is None else len(set(cases.groups.tolist()))
 
 
-def _folds(cases: Cases, seed: int) -> Any:
+def grouped_folds(cases: Cases, seed: int) -> Any:
     """Folds in which the cases of one group stay together."""
     if cases.groups is None:
         return FOLDS
     splitter = StratifiedGroupKFold(FOLDS, shuffle=True, random_state=seed)
     return list(splitter.split(cases.truth, cases.truth, cases.groups))
+
+
+def _machine_words(cases: Cases, family: str, parameters: dict[str, Any]) -> str:
+    score = cases.roles["machine_score"]
+    if score is not None:
+        return f"the scores in {score!r}, calibrated"
+    if "members" in parameters:
+        return f"the mean of {listed(list(parameters['members']), 5)}"
+    return family
 
 
 def _card(model: TabularTeam, cases: Cases, budget: float | int, seed: int) -> dict[str, Any]:
@@ -333,7 +342,7 @@ def _card(model: TabularTeam, cases: Cases, budget: float | int, seed: int) -> d
         "seed": seed,
         "tuned": tuned,
         "policy": team.best_params_["policy"] if tuned else team.policy,
-        "machine": str(family),
+        "machine": _machine_words(cases, str(family), machine),
         "alpha": float(machine["alpha"]) if "alpha" in machine else None,  # of an SVM
         "deferral_rate": float(team.deferral_rate_),
         # JSON has no infinity: None if no case or every case is deferred.

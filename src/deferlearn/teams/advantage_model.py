@@ -74,11 +74,11 @@ class AdvantageModel:
         self.weights_: list[float] = []
         self.curve_: list[float] = []
         self.hair_ = TIE_BREAK * (max(machine_cost.max(), human_cost.max()) or 1.0)
-        if "probability" in (self.machine_error, self.human_error) or self.human_error == "truth":
+        if self.machine_error == "probability" or self.human_error == "truth":
             curve = calibrate(margin, truth.y, np.ones(len(margin)))
             self.curve_ = [curve.slope, curve.offset]
         if self.machine_error == "probability":
-            self.weights_ = [float(truth.weights[truth.y == sign].mean()) for sign in SIGNS]
+            self.weights_ = [_weight(truth, sign) for sign in SIGNS]
         elif isinstance(self.machine_error, str):
             self.steps_ = [_isotonic(margin, machine_cost, side) for side in (False, True)]
         else:
@@ -131,6 +131,12 @@ class AdvantageModel:
             curve=self.curve_,
             by_truth=by_truth,
         )
+
+
+def _weight(truth: Truth, sign: float) -> float:
+    """What an error on a class costs; 1 for a class that is not there."""
+    own = truth.weights[truth.y == sign]
+    return float(own.mean()) if len(own) else 1.0
 
 
 def _isotonic(margin: Array, cost: Array, side: bool) -> tuple[Array, Array]:

@@ -1,7 +1,7 @@
 """Assisted training for any machine: it is refitted without the samples that humans take."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -71,6 +71,7 @@ class AssistedTriage(AdvantageTriage):
     for_brought_machines: ClassVar[bool] = True
     is_quick = False
     shares_machines: ClassVar[bool] = False
+    takes_scores: ClassVar[bool] = False  # given scores cannot be refitted
 
     def check_parameters(self) -> None:
         """Refuse parameters of the wrong type or range."""
@@ -78,12 +79,6 @@ class AssistedTriage(AdvantageTriage):
         if not is_whole(self.max_rounds) or self.max_rounds < 1:
             raise ValueError(
                 f"max_rounds={plain(self.max_rounds)!r} must be a whole number, 1 or larger."
-            )
-
-    def _note_scores(self, machine_scores: Any) -> None:
-        if machine_scores is not None:
-            raise ValueError(
-                "AssistedTriage refits its machine, so it takes no machine_scores; AdvantageTriage does."
             )
 
     def fit_samples(self, samples: Samples, context: FoldContext | None = None) -> Self:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -113,7 +114,7 @@ class Blend(ClassifierMixin, BaseEstimator):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             New cases.
         """
-        second = 1.0 / (1.0 + np.exp(-self.decision_function(X)))
+        second = expit(self.decision_function(X))
         return np.column_stack([1.0 - second, second])
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -139,7 +140,7 @@ class BlendedMachine:
         return np.asarray(np.mean([member.decision_function(X) for member in self.members], axis=0))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class BlendSettings:
     """The members of a blend, as settings: machines that a search has tried are not fitted again."""
 
@@ -194,8 +195,8 @@ def estimator_of(settings: Any) -> Any:
 def settings_from(machine: Any, X: Any, y: Array, family: str = "") -> Any:
     """The settings of a classifier: our SVM is solved by the exact engine, a blend by its members."""
     if isinstance(machine, Blend):
-        for member in machine.machines:
-            check_machine(member, "machines of Blend")
+        for place, member in enumerate(machine.machines):
+            check_machine(member, f"machines[{place}] of Blend", optional=False)
         return BlendSettings(tuple(settings_from(member, X, y) for member in machine.machines))
     if getattr(machine, "machine", machine) is None and hasattr(machine, "_machine_settings"):
         return machine._machine_settings(X, y)

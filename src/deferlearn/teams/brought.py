@@ -2,10 +2,10 @@
 
 Their scores are *calibrated* on held-out samples: the decision value of a case is an estimate of the
 log-odds of the second class, in which the classes have the weights of their errors. So decision values of
-different machines mean the same, and the machine answers with the class whose error would cost more.
+different machines mean the same, and the machine gives the answer with the smaller expected cost.
 """
 
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from deferlearn._utils.threads import one_openmp_thread
 from deferlearn._utils.types import Array, Index
 from deferlearn.teams.held_out import held_out
-from deferlearn.teams.machine_arrays import SURE_SCORE, log_odds
+from deferlearn.teams.machine_arrays import MachineError, as_score, log_odds
 from deferlearn.teams.policy import seed_all
 
 if TYPE_CHECKING:
@@ -33,10 +33,6 @@ MOST_NEWTON_STEPS, NEWTON_TOL = 100, 1e-10
 ROUNDING = 1e-12
 # Up to so many values a classifier is fitted by one OpenMP thread.
 FEW_VALUES = 1_000_000
-
-
-class MachineError(ValueError):
-    """A machine that users bring cannot be fitted; a search goes on without it."""
 
 
 @dataclass(frozen=True)
@@ -105,18 +101,27 @@ def calibrated_in(
     return margin, [curve(raw[rest]) for curve, (rest, _) in parts]
 
 
+def _threads_for(X: Any) -> AbstractContextManager[None]:
+    """One OpenMP thread for few values."""
+    return one_openmp_thread() if X.shape[0] * X.shape[1] <= FEW_VALUES else nullcontext()
+
+
 def scores_from(estimator: Any, X: Any) -> Array:
     """What a fitted classifier says of cases, as one number each that grows with the second class."""
-    with one_openmp_thread() if X.shape[0] * X.shape[1] <= FEW_VALUES else nullcontext():
-        if hasattr(estimator, "decision_function"):
-            scores = np.asarray(estimator.decision_function(X), dtype=np.float64).reshape(
-                X.shape[0]
-            )
-        else:
-            scores = log_odds(np.asarray(estimator.predict_proba(X), dtype=np.float64)[:, 1])
+    try:
+        with _threads_for(X):
+            if hasattr(estimator, "decision_function"):
+                said = np.asarray(estimator.decision_function(X), dtype=np.float64)
+                scores = said.reshape(X.shape[0])
+            else:
+                scores = log_odds(np.asarray(estimator.predict_proba(X), dtype=np.float64)[:, 1])
+    except MachineError:
+        raise
+    except Exception as error:  # whatever it is, the machine is at fault
+        raise MachineError(f"{estimator!r} cannot score cases: {error}") from error
     bad = scores[~np.isfinite(scores)]
     if len(bad):
-        raise ValueError(
+        raise MachineError(
             f"machine={estimator!r} gives {bad[0]} as the score of {len(bad)} of {len(scores)} cases; a "
             "case without a score cannot be decided."
         )
@@ -229,9 +234,8 @@ def fitted_on(samples: "Samples", estimator: Any, seed: int) -> Any:
     seed_all(model, seed)
     weighted = len(np.unique(samples.weights)) > 1 and has_fit_parameter(model, "sample_weight")
     more = {"sample_weight": samples.weights} if weighted else {}
-    small = samples.X.shape[0] * samples.X.shape[1] <= FEW_VALUES
     try:
-        with one_openmp_thread() if small else nullcontext():
+        with _threads_for(samples.X):
             return model.fit(samples.X, samples.labels, **more)
     except Exception as error:  # whatever it is, the machine is at fault
         raise MachineError(f"{estimator!r} cannot be fitted: {error}") from error
@@ -282,7 +286,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         scores = _last_column(X)
-        return log_odds(scores, SURE_SCORE) if self.probabilities_ else scores
+        return as_score(scores, self.probabilities_)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The second class where the score is positive, or the probability larger than 1/2.
@@ -334,14 +338,15 @@ def read_scores(machine_scores: Any, n: int) -> Array:
     return scores
 
 
-def check_machine(machine: Any, name: str = "machine") -> None:
+def check_machine(machine: Any, name: str = "machine", *, optional: bool = True) -> None:
     """Refuse what is no classifier, or one that gives no score."""
-    if machine is None:
+    if machine is None and optional:
         return
     if isinstance(machine, type):
         raise ValueError(f"{name}={machine!r} is a class; give an instance, with parentheses.")
     if isinstance(machine, str) or not hasattr(machine, "fit") or not is_classifier(machine):
-        raise ValueError(f"{name}={machine!r} must be a scikit-learn classifier or None.")
+        or_none = " or None" if optional else ""
+        raise ValueError(f"{name}={machine!r} must be a scikit-learn classifier{or_none}.")
     if hasattr(machine, "predict_assisted") and getattr(machine, "is_assisted", True):
         raise ValueError(
             f"{name}={machine!r} is a team itself; give the classifier that is to be its machine."

@@ -76,7 +76,10 @@ def suits(team: Any, settings: Any) -> bool:
 
 def equip(team: Any, settings: Any, common: dict[str, Any]) -> Any:
     """The team with this machine, and of the common parameters with those that it has."""
-    # Its margin and its cache are the team's own affair.
-    own = team.get_params(deep=False).keys() - {"margin", "cache_size"}
+    # Its margin and its cache are the team's own affair, and so is a machine that it does not share.
+    fixed = {"margin", "cache_size"}
+    if not getattr(team, "takes_any_machine", False):
+        fixed.add("machine")
+    own = team.get_params(deep=False).keys() - fixed
     wanted = settings.team_parameters() | common
     return clone(team).set_params(**{name: wanted[name] for name in own & wanted.keys()})

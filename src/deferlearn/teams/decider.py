@@ -36,8 +36,8 @@ class Judged(NamedTuple):
 class Decider:
     """A fitted team that can decide, and do nothing else.
 
-    `Team.decider` makes it. Its methods are those of the team and give the same results, bit for bit. They
-    take checked features: a two-dimensional array of finite numbers.
+    `Team.decider` makes it. Its methods are those of the team and give the same results, up to rounding.
+    They take checked features: a two-dimensional array of finite numbers.
 
     Attributes
     ----------

@@ -133,9 +133,9 @@ def boosting_arrays(model: Any) -> tuple[ForestArrays, float] | None:
 
     if type(model) is not HistGradientBoostingClassifier or len(model.classes_) != 2:
         return None
-    nodes = [stage[0].nodes for stage in model._predictors]
-    if any(tree["is_categorical"].any() for tree in nodes):
+    if getattr(model, "_preprocessor", None) is not None:  # it has put categories in front
         return None
+    nodes = [stage[0].nodes for stage in model._predictors]
     roots = np.cumsum([0, *(len(tree) for tree in nodes)])[:-1]
     leaf = np.concatenate([tree["is_leaf"] for tree in nodes]).astype(bool)
     children = [

@@ -18,6 +18,24 @@ SURE = 0.005
 SURE_SCORE = 1e-6
 
 
+class MachineError(ValueError):
+    """A machine that users bring cannot be fitted, or gives no score; a search goes on without it."""
+
+
+def as_score(scores: Array, probabilities: bool) -> Array:
+    """Given scores as they are, or as log-odds if those that were learned from are probabilities."""
+    if not probabilities:
+        return scores
+    bad = np.flatnonzero((scores < 0.0) | (scores > 1.0))
+    if len(bad):
+        raise MachineError(
+            f"The machine's score is {scores[bad[0]]:g} in row {bad[0]}, but all scores in fit were "
+            "between 0 and 1, and were taken as probabilities: give probabilities, or fit with scores of "
+            "one kind."
+        )
+    return log_odds(scores, SURE_SCORE)
+
+
 def log_odds(probability: Array, sure: float = SURE) -> Array:
     """Log-odds of probabilities, none of them infinite."""
     clipped = np.clip(probability, sure, 1.0 - sure)
@@ -63,7 +81,7 @@ class ScoreMachine:
 
     def decision_function(self, X: Array) -> Array:
         """The score, as log-odds if it is a probability."""
-        return log_odds(X[:, -1], SURE_SCORE) if self.probabilities else X[:, -1]
+        return as_score(X[:, -1], self.probabilities)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +126,9 @@ def as_arrays(machine: Any) -> Any:
     -------
     machine : Decides or None
     """
+    from deferlearn.teams.blend import BlendedMachine
+    from deferlearn.teams.brought import BroughtMachine, ScoreColumn
+
     if isinstance(machine, Machine):
         if not isinstance(machine.settings.kernel, str) or machine.settings.precomputed:
             return None
@@ -116,13 +137,13 @@ def as_arrays(machine: Any) -> Any:
         # Support vectors are not needed, and may be sparse.
         none = np.empty(0, dtype=np.int64)
         return Machine(machine.settings, none, None, np.empty(0), machine.coef, machine.intercept)
-    if hasattr(machine, "members"):
+    if isinstance(machine, BlendedMachine):
         members = [as_arrays(member) for member in machine.members]
         return None if None in members else MeanMachine(members)
-    if hasattr(machine, "calibration"):
+    if isinstance(machine, BroughtMachine):
         inner, curve = as_arrays(machine.estimator), machine.calibration
         return None if inner is None else CalibratedMachine(inner, curve.slope, curve.offset)
-    if hasattr(machine, "probabilities_"):
+    if isinstance(machine, ScoreColumn):
         return ScoreMachine(machine.probabilities_)
     forest = forest_arrays(machine)
     if forest is not None:

@@ -4,8 +4,8 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 from deferlearn._utils.types import Array
-from deferlearn.teams.blend import settings_from
-from deferlearn.teams.brought import GivenScores, check_machine, takes_sparse
+from deferlearn.teams.blend import BlendedMachine, settings_from
+from deferlearn.teams.brought import BroughtMachine, GivenScores, check_machine, takes_sparse
 from deferlearn.teams.context import FoldContext
 from deferlearn.teams.folds import random_folds
 from deferlearn.teams.parameters import check_folds, draw_seed
@@ -46,9 +46,14 @@ class MachineTeam(SVMTeam):
 
     @property
     def machine_(self) -> Any:
-        """The fitted classifier, if one was brought; a team with an SVM has `coef_` and its like."""
+        """The fitted classifier, if one was brought, and a list of them for a blend.
+
+        A team with an SVM has `coef_` and its like.
+        """
         machine = self._fitted_machine()
-        if not hasattr(machine, "estimator"):
+        if isinstance(machine, BlendedMachine):
+            return [member.estimator for member in machine.members]
+        if not isinstance(machine, BroughtMachine):
             raise AttributeError(
                 f"machine_ exists for machines other than SVMs; machine={self.machine!r}."
             )

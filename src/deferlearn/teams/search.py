@@ -17,11 +17,11 @@ from deferlearn.humans.losses import majority_labels
 from deferlearn.metrics import evaluate_team, find_metric
 from deferlearn.objective import NumericalError
 from deferlearn.teams.blend import BlendSettings, in_words
-from deferlearn.teams.brought import MachineError
 from deferlearn.teams.candidates import equip, resolve_team, suits
 from deferlearn.teams.choice import by_group, choose
 from deferlearn.teams.context import SELECTION, FoldContext, scores_by_fitting
 from deferlearn.teams.machine import MachineSettings
+from deferlearn.teams.machine_arrays import MachineError
 from deferlearn.teams.parameters import count_of
 from deferlearn.teams.samples import Samples
 from deferlearn.teams.team import Team

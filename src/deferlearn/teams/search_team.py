@@ -113,7 +113,8 @@ class SearchTeam(Team):
             The fitted estimator.
         """
         # A fit that fails leaves no half of an older one.
-        self.__dict__.pop("best_estimator_", None)
+        for name in ("best_estimator_", "teams_"):
+            self.__dict__.pop(name, None)
         search = self.open_search(
             X,
             y,
@@ -245,6 +246,9 @@ class SearchTeam(Team):
             )
         if self._has_several_budgets() and len(self.budget) == 0:
             raise ValueError(f"budget={self.budget!r} is empty; give a number, or several of them.")
+        budgets = self._budgets()
+        if len(set(budgets)) < len(budgets):
+            raise ValueError(f"budget={self.budget!r} holds a number twice; give each once.")
         check_verbose(self.verbose)
         for policy in self._policies():
             resolve_team(policy)

@@ -101,9 +101,10 @@ class Team(ClassifierMixin, BaseEstimator):
             Answers in the labels of y; right costs 0, wrong costs 2.
         machine_scores : array-like of shape (n_samples,) or (n_samples, 2), default=None
             Scores of a machine that cannot be retrained, such as a product's: probabilities of the second
-            class, or any numbers; with two columns, the probabilities of both classes. Nothing is refitted:
-            the scores are calibrated, and take the place of the machine. New cases need them too. Only
-            teams with a parameter ``machine`` take them.
+            class, or any numbers (if all are between 0 and 1, they are taken as probabilities); with two
+            columns, the probabilities of both classes. Nothing is refitted: the scores are calibrated, and
+            take the place of the machine. New cases need them too. Only teams with a parameter
+            ``machine`` and `TeamCV` take them.
 
         Returns
         -------

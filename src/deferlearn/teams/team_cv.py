@@ -175,9 +175,9 @@ class TeamCV(SearchTeam):
                 raise ValueError(
                     f"{name}={given!r} must be 'auto' or a list of at least one entry."
                 )
-        for machine in self._asked_machines():
+        for place, machine in enumerate(self._asked_machines()):
             if not isinstance(machine, str):
-                check_machine(machine, "machines has an entry that")
+                check_machine(machine, f"machines[{place}]", optional=False)
             elif machine not in SVMS | OTHERS:
                 raise ValueError(
                     f"machines has {machine!r}, which is not known; use {[*SVMS, *OTHERS]}, or a "
