@@ -156,7 +156,9 @@ def test_it_says_what_it_did(run, stored, cases, tmp_path):
     card = model.card_
     assert isinstance(model.team, TeamCV)
     assert set(card["errors"]) == {"machine", "human", "team"}
-    assert card["machine"] == model.team.best_params_["machine"]
+    best = model.team.best_params_
+    assert best["machine"] == "blend"
+    assert card["machine"] == "the mean of " + ", ".join(best["members"])
     assert card["errors"]["human"]["error"] == card["readers"][0]["error"]
 
 
