@@ -13,9 +13,8 @@ from deferlearn._utils.checks import is_number, is_whole, plain
 from deferlearn._utils.types import Array
 from deferlearn.teams.machine import MachineSettings, settings_of
 
-# Of the grid that a number of alphas stands for: the smallest and the largest one. The features of the
-# rbf kernel have length 1, however many columns there are, so that it wants less regularisation.
-ALPHAS, RBF_ALPHAS = (1e-3, 10.0), (1e-4, 1.0)
+# Of the grid that a number of alphas stands for: the smallest and the largest one.
+ALPHAS = (1e-3, 10.0)
 # Of the rbf kernel, in units of one over the typical squared distance, by so many rows.
 WIDTHS = (0.3, 1.0, 3.0)
 MEASURED_ROWS = 500
@@ -23,12 +22,17 @@ KERNEL_PARAMETERS = {"kernel", "degree", "gamma", "coef0"}
 
 
 def machines_of(
-    alphas: Any, kernels: Any, fit_intercept: Any, X: Any, signs: Array
+    alphas: Any,
+    kernels: Any,
+    fit_intercept: Any,
+    X: Any,
+    signs: Array,
+    ends: tuple[float, float] = ALPHAS,
 ) -> list[MachineSettings]:
     """Every machine, kernel by kernel."""
+    values = _alphas_of(alphas, ends)
     machines = []
     for given in (one for kernel in kernels for one in _widths_of(kernel, X)):
-        values = _alphas_of(alphas, RBF_ALPHAS if str(given["kernel"]) == "rbf" else ALPHAS)
         asked = SimpleNamespace(
             **{"kernel": "linear", "degree": 3, "gamma": "scale", "coef0": 0.0, **given},
             alpha=values[0],

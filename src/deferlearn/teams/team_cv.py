@@ -21,8 +21,9 @@ from deferlearn.teams.parameters import draw_seed
 from deferlearn.teams.samples import Samples
 from deferlearn.teams.search_team import SearchTeam
 
-# Kinds of machines by their names; those of SVMs are kernels.
-SVMS = {"linear": "linear", "rbf": "rbf"}
+# Kinds of machines by their names. Those of SVMs are kernels, with the smallest and the largest alpha. The
+# features of the rbf kernel have length 1, however many columns there are: it wants less regularisation.
+SVMS = {"linear": (1e-3, 10.0), "rbf": (1e-4, 1.0)}
 OTHERS = {
     "forest": (
         "random forest",
@@ -205,7 +206,7 @@ class TeamCV(SearchTeam):
         found: list[Any] = []
         for machine in asked:
             if isinstance(machine, str) and machine in SVMS:
-                found += machines_of(self.alphas, [SVMS[machine]], True, X, y)
+                found += machines_of(self.alphas, [machine], True, X, y, SVMS[machine])
             elif isinstance(machine, str):
                 name, estimator = OTHERS[machine]
                 found.append(BroughtSettings(estimator, name))
