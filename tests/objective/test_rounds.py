@@ -9,9 +9,12 @@ import pytest
 import scipy.sparse as sp
 
 from checks import VALUE_TOLERANCE, check_seeds, state_faults
-from deferlearn.datasets import make_shifted
+from deferlearn import AssistedSVC
+from deferlearn.datasets import load_sleep, make_shifted
 from deferlearn.objective import Pick, Rounds, SVMObjective, stage, state, svm
 from deferlearn.objective.stage import Stage
+from deferlearn.teams.folds import splits_from, stratified_folds
+from deferlearn.teams.parameters import draw_seed
 from problems import FULL, Problem, chunks
 
 TIE = 1e-9  # scores this close, relative to the score or to `unit`, are equal
@@ -247,3 +250,20 @@ def test_samples_outside_of_the_arena(
             scores = other * gains - cost[ks]
             assert scores[ks == pick.k][0] >= scores.max() - 1e-11
         before.remove(pick.k)
+
+
+def test_an_inner_set_that_cannot_grow_ends_the_rounds():
+    """Many equal rows of zeros and ones: rounds that asked for a larger set for ever did not end."""
+    data = load_sleep(expert=5)
+    known = np.random.RandomState(15).permutation(80)[:27]
+    there = np.isin(data.groups, known) & ~np.isnan(data.human_labels)
+    rows = np.flatnonzero(there)[::40]
+    X, y, night = data.data[rows], data.target[rows], data.groups[rows]
+    human = data.human_labels[rows]
+    folds = stratified_folds(5, X, y, night, draw_seed(15))
+    ends = []
+    for train, _ in splits_from(folds, len(rows)):
+        clf = AssistedSVC(0.1, alpha=0.001, submodularity_ratio=1.0, cv=None, random_state=0)
+        ends.append(clf.fit(X[train], y[train], human_labels=human[train]).selection_.value)
+    assert len(ends) == 5
+    assert min(ends) > 0.0

@@ -73,8 +73,10 @@ def test_three_widths_for_the_name():
 
 def test_a_number_of_alphas():
     linear, rbf = (machines_of(5, [kernel], True, X, Y)[:5] for kernel in ("linear", "rbf"))
-    np.testing.assert_allclose([m.alpha for m in linear], 10.0 ** np.arange(-3, 2))
-    np.testing.assert_allclose([m.alpha for m in rbf], 10.0 ** np.arange(-4, 1))
+    for machines in (linear, rbf):
+        np.testing.assert_allclose([m.alpha for m in machines], 10.0 ** np.arange(-3, 2))
+    other = machines_of(5, ["rbf"], True, X, Y, (1e-4, 1.0))[:5]
+    np.testing.assert_allclose([m.alpha for m in other], 10.0 ** np.arange(-4, 1))
     (poly,) = machines_of([0.3], [{"kernel": "poly"}], True, X, Y)
     assert poly.alpha == 0.3
 

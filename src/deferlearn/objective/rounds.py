@@ -515,7 +515,8 @@ def advance(
                     gap += blur * max(a[j], upper[j] - a[j])
             small = gap > terms.gap * max(1.0, value) * mu_new[best_at]
         if small:
-            if size >= e:
+            # A set of all that may be in it does not grow, however many are asked for.
+            if size >= e or size >= 2 * w:
                 why = UNUSUAL
                 break
             size, fresh = 2 * w, True
