@@ -20,7 +20,7 @@ from deferlearn.teams.held_out import held_out
 from deferlearn.teams.parameters import check_cost
 from deferlearn.teams.ranking import ByAdvantage
 from deferlearn.teams.samples import Samples
-from deferlearn.teams.threshold import Threshold
+from deferlearn.teams.threshold import Threshold, only_gains
 from deferlearn.teams.triage import NOT_OF_RANKERS, Triage
 
 
@@ -203,10 +203,7 @@ class AdvantageTriage(Triage):
         return not self.use_full_budget
 
     def _lower(self, threshold: Threshold, rate: float, held_out: Array) -> tuple[Threshold, float]:
-        if threshold.value >= 0 or self.use_full_budget:
-            return threshold, rate
-        # Models of folds that differ a lot may together expect more gains than the final one.
-        return Threshold(0.0, 0.0, 0.0, threshold.seed), min(float(np.mean(held_out > 0)), rate)
+        return (threshold, rate) if self.use_full_budget else only_gains(threshold, rate, held_out)
 
     def held_out_scores(self, context: FoldContext) -> HeldOutScores:
         """Decision values and deferral scores of held-out samples; see `Team.held_out_scores`."""

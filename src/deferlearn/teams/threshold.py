@@ -109,6 +109,17 @@ def threshold_from_folds(
     return _threshold_at_rank(in_sample, threshold_at(ranks, corrected, seed).value, seed)
 
 
+def only_gains(threshold: Threshold, rate: float, held_out: Array) -> tuple[Threshold, float]:
+    """The threshold and the rate where only cases with a score above 0 are deferred.
+
+    Models of folds that differ a lot may together expect more gains (scores ``held_out`` above 0) than the
+    final one, so that the rate is not raised.
+    """
+    if threshold.value >= 0:
+        return threshold, rate
+    return Threshold(0.0, 0.0, 0.0, threshold.seed), min(float(np.mean(held_out > 0)), rate)
+
+
 def _threshold_at_rank(scores: Array, rank: float, seed: int) -> Threshold:
     """The threshold at a rank among these scores; of equal ones the share above the rank is deferred."""
     order = np.sort(scores)

@@ -17,7 +17,13 @@ from deferlearn.teams.parameters import check_cost, check_folds, count_of, draw_
 from deferlearn.teams.samples import Samples
 from deferlearn.teams.surrogates.targets import class_costs
 from deferlearn.teams.team import Team
-from deferlearn.teams.threshold import Threshold, ranks_among, threshold_at, threshold_from_folds
+from deferlearn.teams.threshold import (
+    Threshold,
+    only_gains,
+    ranks_among,
+    threshold_at,
+    threshold_from_folds,
+)
 
 
 class Part(NamedTuple):
@@ -224,6 +230,4 @@ class GainTeam(LearnedTeam):
         return ("budget", "use_full_budget", "cv", "n_jobs", "random_state")
 
     def _lower(self, threshold: Threshold, rate: float, held_out: Array) -> tuple[Threshold, float]:
-        if threshold.value >= 0 or self.use_full_budget:
-            return threshold, rate
-        return Threshold(0.0, 0.0, 0.0, threshold.seed), min(float(np.mean(held_out > 0)), rate)
+        return (threshold, rate) if self.use_full_budget else only_gains(threshold, rate, held_out)
