@@ -78,7 +78,11 @@ def test_options_of_commands_exist(page):
     for line in [*commands(text), *in_text]:
         words = shlex.split(line)[1:]
         assert words[0] in known, line
-        options = {o for p in known[words[0]].params for o in (*p.opts, *p.secondary_opts)}
+        command = known[words[0]]
+        if hasattr(command, "commands"):
+            assert words[1] in command.commands, line
+            command = command.commands[words[1]]
+        options = {o for p in command.params for o in (*p.opts, *p.secondary_opts)}
         assert {word for word in words if word.startswith("--")} <= options, line
 
 
