@@ -164,6 +164,20 @@ class Machine:
         return _products(values[:, self.support], self.dual_coef) + self.intercept
 
 
+@dataclass(eq=False)
+class SumMachine:
+    """Machines for two classes that together tell several apart, a column of decision values each."""
+
+    parts: list[Machine]
+
+    def decision_function(self, X: Any) -> Array:
+        """Decision values of validated rows: (n_samples, n_machines)."""
+        return np.column_stack([part.decision_function(X) for part in self.parts])
+
+
+AnyMachine = Machine | SumMachine
+
+
 def _products(X: Any, weights: Array) -> Array:
     """``X @ weights``, where the rounding of a row does not depend on the rows around it, as in BLAS."""
     if hasattr(X, "tocsr"):

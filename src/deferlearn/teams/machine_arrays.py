@@ -36,6 +36,20 @@ def as_score(scores: Array, probabilities: bool) -> Array:
     return log_odds(scores, SURE_SCORE)
 
 
+def as_class_scores(scores: Array, probabilities: bool) -> Array:
+    """Given scores of several classes as they are, or logarithms of probabilities."""
+    if not probabilities:
+        return scores
+    bad = np.flatnonzero(((scores < 0.0) | (scores > 1.0)).any(axis=1))
+    if len(bad):
+        raise MachineError(
+            f"The machine's scores in row {bad[0]} are {scores[bad[0]].tolist()}, but all scores in fit were "
+            "between 0 and 1, and were taken as probabilities: give probabilities, or fit with scores of "
+            "one kind."
+        )
+    return np.asarray(np.log(np.maximum(scores, SURE_SCORE)))
+
+
 def log_odds(probability: Array, sure: float = SURE) -> Array:
     """Log-odds of probabilities, none of them infinite."""
     clipped = np.clip(probability, sure, 1.0 - sure)
