@@ -139,9 +139,7 @@ def _from_class_labels(table: NDArray[Any], codes: Codes, coding: Coding) -> Hum
 def _from_class_loss(table: NDArray[Any], codes: Codes, coding: Coding) -> Human:
     loss = _checked_loss(table)
     read = ~np.isnan(loss)
-    full = average_answers(
-        loss[:, None], read[:, None], codes, coding.classes.tolist(), 0.0
-    )
+    full = average_answers(loss[:, None], read[:, None], codes, coding.classes.tolist(), 0.0)
     # A loss does not tell the answer; it is taken as right if it costs less than half an error.
     right = read & (loss < coding.hinge_per_error / 2)
     wrong = np.where(codes > 0, codes - 1, codes + 1)

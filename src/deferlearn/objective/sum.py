@@ -44,9 +44,7 @@ class SumObjective(Objective):
     4
     """
 
-    def __init__(
-        self, parts: Sequence[SVMObjective], labels: ArrayLike | None = None
-    ) -> None:
+    def __init__(self, parts: Sequence[SVMObjective], labels: ArrayLike | None = None) -> None:
         self._parts = _check_parts(parts)
         if labels is None and len(self._parts) == 1:
             labels = self._parts[0].labels
@@ -134,9 +132,7 @@ class SumObjective(Objective):
                 return
             self.remove(best.k)
             allowed[best.k] = False
-            yield Pick(
-                best.k, best.gain, best.low, best.high, len(ks), best.n_exact, self.value
-            )
+            yield Pick(best.k, best.gain, best.low, best.high, len(ks), best.n_exact, self.value)
 
     def remove(self, k: int) -> None:
         """Defer sample k: it leaves every part."""

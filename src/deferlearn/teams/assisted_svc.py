@@ -476,7 +476,9 @@ class AssistedSVC(SVMTeam):
         ranks = []
         for k, ((rest, fold), part) in enumerate(zip(context.splits, parts, strict=True)):
             new, old = (
-                policies[k].deferral_score(samples.seen_by(rows, rest), _seen_by(policy, seen, coding))
+                policies[k].deferral_score(
+                    samples.seen_by(rows, rest), _seen_by(policy, seen, coding)
+                )
                 for rows, seen in ((fold, part.margin), (rest, part.own_margin))
             )
             ranks.append(ranks_among(new, old, k, n_folds))
@@ -525,7 +527,9 @@ class AssistedSVC(SVMTeam):
         table = list(zip(self.classes_.tolist(), counts.tolist(), kept.tolist(), strict=True))
         if self._coding.several and np.count_nonzero(kept) > 1:
             lost = [label for label, _, left in table if left == 0]
-            said = ", ".join(f"all {had} samples of class {c!r}" for c, had, left in table if not left)
+            said = ", ".join(
+                f"all {had} samples of class {c!r}" for c, had, left in table if not left
+            )
             then = f"the machine never answers {' or '.join(map(repr, lost))}"
         else:
             said = ", ".join(

@@ -83,7 +83,7 @@ class AssistedTriage(AdvantageTriage):
 
     def fit_samples(self, samples: Samples, context: FoldContext | None = None) -> Self:
         """Fit on samples that have been checked already; see `Team.fit_samples`."""
-        context = self._assisted(self._in_folds(samples, context, True))
+        context = self._assisted(self._in_folds(samples, context))
         kept = context.samples.trained_on
         self.deferred_ = np.zeros(len(samples), dtype=bool) if kept is None else ~kept
         return super().fit_samples(samples, context)

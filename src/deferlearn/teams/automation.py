@@ -90,9 +90,7 @@ class FullAutomation(MachineTeam):
     def held_out_scores(self, context: FoldContext) -> HeldOutScores:
         """Decision values of held-out samples, of which none is deferred; see `Team.held_out_scores`."""
         margin, _ = context.margins()
-        return HeldOutScores(
-            context.samples.answers(margin), np.full(len(margin), -np.inf), 0.0
-        )
+        return HeldOutScores(context.samples.answers(margin), np.full(len(margin), -np.inf), 0.0)
 
     def _rank(self, X: Any) -> Array:
         return np.zeros(X.shape[0])
@@ -171,10 +169,8 @@ class NoAutomation(Team):
 
     def _decide(self, X: Any) -> Array:
         # The smaller label where there are equally many: as `AssistedSVC` with every sample deferred.
-        answer = self._coding.signs(self._shares.argmax(keepdims=True))
-        return np.repeat(answer, X.shape[0], axis=0).reshape(
-            (X.shape[0], -1) if self._coding.several else -1
-        )
+        signs = self._coding.signs(np.full(X.shape[0], self._shares.argmax()))
+        return signs if self._coding.several else signs[:, 0]
 
     def _probabilities(self, decision: Array) -> Array:
         return np.repeat(self._shares[None, :], len(decision), axis=0)

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.base import clone
 
@@ -170,14 +171,14 @@ class FoldContext:
             samples = self.samples
             machine = samples.placed(samples.training_part().solve())
             if samples.coding.several:
-                raw = self.class_scores()
+                raw = self.class_scores() if self.folds else machine.decision_function(samples.X)
                 calibration = calibrate_classes(raw, samples.codes, samples.coding)
                 return ClassMachine(machine, calibration), calibration(raw)
             return machine, machine.decision_function(samples.X)
 
         return self.once(("final", self.machine), make)
 
-    def join(self, parts: Sequence[Array]) -> Array:
+    def join(self, parts: Sequence[NDArray[Any]]) -> Any:
         """What was found fold by fold, in the order of the samples."""
         out = np.empty((len(self.samples), *parts[0].shape[1:]), dtype=parts[0].dtype)
         for fold, part in zip(self.folds, parts, strict=True):
@@ -203,7 +204,7 @@ def _margins(
         if isinstance(objective, NumericalError):
             found[place] = objective
             continue
-        machine = whole.placed(part.with_alpha(alphas[place]).machine_in(objective))
+        machine: Any = whole.placed(part.with_alpha(alphas[place]).machine_in(objective))
         decided = machine.decide_by(values) if share else machine.decision_function(new)
         own = (
             part.own_decisions(objective, machine)

@@ -93,10 +93,5 @@ class MachineTeam(SVMTeam):
         seed = draw_seed(self.random_state)
         context = FoldContext(samples, [], seed, self.n_jobs)
         if self.cv is None:
-            if samples.coding.several:
-                raise ValueError(
-                    f"cv=None, but y has {len(samples.classes)} classes: their probabilities are learned "
-                    "from held-out samples, so give folds."
-                )
             return context
         return replace(context, folds=random_folds(self.cv, samples.X, samples.y, seed))

@@ -105,8 +105,9 @@ def error_weights(class_weight: Any, codes: Any, classes: Any) -> Any:
     return compute_class_weight("balanced", classes=np.arange(len(classes)), y=codes)[codes]
 
 
-def sample_weights(sample_weight: Any, n: int) -> Any:
-    """Weights of n samples, all positive; ones if none are given."""
+def sample_weights(sample_weight: Any, codes: Any) -> Any:
+    """Weights of samples, all positive; ones if none are given. ``codes`` are the samples' classes."""
+    n = len(codes)
     if sample_weight is None:
         return np.ones(n)
     try:
@@ -118,6 +119,12 @@ def sample_weights(sample_weight: Any, n: int) -> Any:
             f"sample_weight has the shape {weights.shape}, but X has {n} rows: give one number per sample."
         )
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))
+    if len(bad) and not weights.any():
+        raise ValueError("Sample weights must contain at least one non-zero number.")
+    if len(bad) and len(np.unique(codes[weights > 0])) < 2:
+        raise ValueError(
+            "The samples with a positive sample_weight are all of one class; two classes are needed."
+        )
     if len(bad):
         raise ValueError(
             f"sample_weight must be positive, got {weights[bad[0]]:g} at row {bad[0]}: leave out samples "

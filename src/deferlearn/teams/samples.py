@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from deferlearn._utils.types import Array, Bools, Index
 from deferlearn.humans.coding import Codes, Coding, code_signs
 from deferlearn.humans.human import Human
-from deferlearn.teams.machine import AnyMachine, Machine, SumMachine, machine_of
+from deferlearn.teams.machine import AnyMachine, SumMachine, machine_of
 
 if TYPE_CHECKING:
     from deferlearn.objective import NumericalError
@@ -104,13 +104,9 @@ class Samples:
         """The machine's objective on these samples, solved; with several classes a sum of objectives."""
         if not self.coding.several:
             return self.settings.objective(self.X, self.y, self.weights, n_jobs)
-        from deferlearn.objective import SumObjective
-
-        parts = [
-            self.settings.objective(self.X, signs, self.weights, n_jobs)
-            for signs in self.coding.signs(self.codes).T
-        ]
-        return SumObjective(parts, labels=self.codes)
+        return self.settings.class_objective(
+            self.X, self.codes, len(self.classes), self.coding.kind, self.weights, n_jobs
+        )
 
     def machine_in(self, objective: Any) -> AnyMachine:
         """The machine in the present state of the objective."""

@@ -24,7 +24,7 @@ from deferlearn.teams.decider import Decider
 from deferlearn.teams.machine import Machine, MachineSettings, SumMachine, settings_of
 from deferlearn.teams.machine_arrays import as_arrays
 from deferlearn.teams.parameters import count_of, error_weights, sample_weights
-from deferlearn.teams.probabilities import ClassMachine, calibrate_classes
+from deferlearn.teams.probabilities import ClassMachine, calibrate_classes, calibrate_sides
 from deferlearn.teams.ranking import Ranking
 from deferlearn.teams.samples import Samples
 from deferlearn.teams.team_answers import Answers, team_labels
@@ -214,7 +214,7 @@ class Team(ClassifierMixin, BaseEstimator):
         )
         coding, codes = code_classes(labels, classes, getattr(self, "cost_matrix", None))
         weights = error_weights(self._class_weight(), codes, coding.classes)
-        weights = weights * coding.weights[codes] * sample_weights(sample_weight, len(codes))
+        weights = weights * coding.weights[codes] * sample_weights(sample_weight, codes)
         coding = coding.weighted(codes, weights)
         human = read_human(codes, coding, **given)
         if machine_scores is not None:
@@ -234,8 +234,12 @@ class Team(ClassifierMixin, BaseEstimator):
 
     def _learn_probabilities(self, samples: Samples, decision: Array) -> None:
         """Learn the probabilities of the classes from decision values of held-out samples."""
+        # Where errors on some samples cost more, the likelier class need not be the better answer.
+        votes = bool(np.ptp(samples.weights) == 0.0)
         if samples.coding.several:
-            self._odds = calibrate_classes(decision, samples.codes, samples.coding)
+            self._odds = calibrate_classes(decision, samples.codes, samples.coding, votes)
+        elif votes:
+            self._odds = calibrate_sides(decision, samples.codes == 1)
         else:
             self._odds = calibrate(decision, samples.y, np.ones(len(samples)))
 
@@ -648,8 +652,10 @@ class SVMTeam(Team):
             return np.empty((0, 0))
         if len(machines) == 1:
             return machines[0].vectors
-        rows, first = np.unique(
+        _, first = np.unique(
             np.concatenate([machine.support for machine in machines]), return_index=True
         )
         vectors = [machine.vectors for machine in machines]
-        return (sp.vstack(vectors).tocsr() if sp.issparse(vectors[0]) else np.vstack(vectors))[first]
+        return (sp.vstack(vectors).tocsr() if sp.issparse(vectors[0]) else np.vstack(vectors))[
+            first
+        ]
