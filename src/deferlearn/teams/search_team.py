@@ -189,7 +189,8 @@ class SearchTeam(Team):
         self._note(samples)
         seed = draw_seed(self.random_state)
         groups = None if groups is None else as_array(groups)
-        machines = self._machines(samples.X, samples.coding.signs(samples.codes)[:, 0])
+        signs = samples.coding.signs(samples.codes)[:, 0]
+        machines = self._machines(samples.X, signs, samples.coding.several)
         folds = stratified_folds(self.cv, samples.X, samples.labels, groups, seed)
         return Search(
             # The seed that a team with this random_state draws: then the winner's models are the same.
@@ -214,8 +215,8 @@ class SearchTeam(Team):
             **self._more(samples, groups, seed),
         )
 
-    def _machines(self, X: Any, y: Array) -> list[Any]:
-        """The settings of the machines to try."""
+    def _machines(self, X: Any, y: Array, several: bool) -> list[Any]:
+        """The settings of the machines to try; ``several`` says whether there are more than two classes."""
         raise NotImplementedError
 
     def _policies(self) -> Sequence[Any]:
@@ -230,7 +231,7 @@ class SearchTeam(Team):
         return self.class_weight
 
     def _machine_settings(self, X: Any, y: Array) -> Any:
-        return self._machines(X, y)[0]
+        return self._machines(X, y, False)[0]
 
     # -- parameters ---------------------------------------------------------------------------
 
