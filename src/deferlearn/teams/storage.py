@@ -26,7 +26,9 @@ CHECKSUM_SIZE = 64
 # splitters that are given as folds. It is a list of names, so that what a file can make is known before
 # the file is seen.
 TRUSTED = (
+    "deferlearn.humans.coding.Coding",
     "deferlearn.teams.machine.Machine",
+    "deferlearn.teams.machine.SumMachine",
     "deferlearn.teams.machine.MachineSettings",
     "deferlearn.teams.threshold.Threshold",
     "deferlearn.teams.advantage_model.AdvantageModel",
@@ -37,7 +39,12 @@ TRUSTED = (
     "deferlearn.teams.blend.Blend",
     "deferlearn.teams.blend.BlendedMachine",
     "deferlearn.teams.brought.BroughtMachine",
-    "deferlearn.teams.brought.Calibration",
+    "deferlearn.teams.calibration.Calibration",
+    "deferlearn.teams.probabilities.ClassMachine",
+    "deferlearn.teams.probabilities.SidedCalibration",
+    "deferlearn.teams.probabilities.SoftmaxCalibration",
+    "deferlearn.teams.probabilities.StepCalibration",
+    "deferlearn.teams.ranking.ByUncertainty",
     "deferlearn.teams.brought.ScoreColumn",
     "deferlearn.teams.forest.ForestClassifier",
     "deferlearn.teams.forest.ForestRegressor",
