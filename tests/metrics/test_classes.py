@@ -137,7 +137,10 @@ def test_costs_of_many_classes():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: team_macro_f1([0, 1], [1, 9], classes=[0, 1]), "y_pred holds 9, which is none"),
+        (
+            lambda: team_macro_f1([0, 1], [1, 9], classes=[0, 1]),
+            "y_pred holds 9 at row 1, which is none",
+        ),
         (lambda: team_macro_f1([0, 1], [0, 1], classes=[0, 0, 1]), "list of different labels"),
         (lambda: team_macro_f1([0, 1], [0, 1], classes=[]), "list of different labels"),
         (lambda: team_macro_f1(["a"], ["b"], classes="ab"), "list of different labels"),

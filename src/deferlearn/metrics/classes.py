@@ -4,8 +4,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from deferlearn._utils.types import Array
+from deferlearn.humans.positions import positions
 from deferlearn.metrics.counts import shares
-from deferlearn.metrics.labels import check_pair, find_classes, positions
+from deferlearn.metrics.labels import check_pair, find_classes
 
 
 def confusion_counts(

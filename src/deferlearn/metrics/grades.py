@@ -3,9 +3,10 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from deferlearn.humans.positions import positions
 from deferlearn.metrics.classes import confusion_counts
 from deferlearn.metrics.counts import ratio
-from deferlearn.metrics.labels import check_pair, find_grades, positions
+from deferlearn.metrics.labels import check_pair, find_grades
 
 
 def team_grade_error(

@@ -1,13 +1,12 @@
-"""Labels and answers as positions among the classes, for any number of classes."""
+"""Labels and answers that can be compared, and their classes or grades."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from deferlearn._utils.checks import plain
-from deferlearn._utils.types import Index
-from deferlearn.humans.answers import are_numbers, find_missing, shown
+from deferlearn.humans.answers import are_numbers, shown
+from deferlearn.humans.positions import check_complete, class_list, positions
 
 
 def check_pair(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -31,30 +30,17 @@ def find_classes(classes: ArrayLike | None, **labels: NDArray[Any]) -> list[Any]
     The vectors in `labels` have the names that messages use. A label that is missing, or none of the
     classes given, is an error.
     """
+    if classes is not None:
+        known = class_list(classes)
+        for name, values in labels.items():
+            positions(values, known, name)
+        return known
     for name, values in labels.items():
-        gaps = find_missing(values)
-        if gaps.any():
-            raise ValueError(
-                f"{name} has no label at row {np.flatnonzero(gaps)[0]}: leave such cases out"
-            )
-    found = {label for values in labels.values() for label in values.tolist()}
-    if classes is None:
-        try:
-            return sorted(found)
-        except TypeError:
-            names = " and ".join(labels)
-            raise ValueError(f"{names} mix labels of different types") from None
-    given = np.asarray(classes)
-    if given.ndim != 1 or len(set(given.tolist())) < max(given.size, 1):
-        raise ValueError(f"classes must be a list of different labels, got {classes!r}")
-    known = [plain(label) for label in given.tolist()]
-    for name, values in labels.items():
-        stray = set(values.tolist()).difference(known)
-        if stray:
-            raise ValueError(
-                f"{name} holds {min(stray, key=repr)!r}, which is none of the classes {shown(known)}"
-            )
-    return known
+        check_complete(values, name)
+    try:
+        return sorted({label for values in labels.values() for label in values.tolist()})
+    except TypeError:
+        raise ValueError(f"{' and '.join(labels)} mix labels of different types") from None
 
 
 def find_grades(grades: ArrayLike | None, **labels: NDArray[Any]) -> list[Any]:
@@ -66,12 +52,6 @@ def find_grades(grades: ArrayLike | None, **labels: NDArray[Any]) -> list[Any]:
             "grades=[...], all grades from the lowest to the highest"
         )
     return known
-
-
-def positions(labels: NDArray[Any], classes: list[Any]) -> Index:
-    """The position of each label among the classes."""
-    place = {label: k for k, label in enumerate(classes)}
-    return np.array([place[label] for label in labels.tolist()], dtype=np.intp)
 
 
 def has_larger(labels: ArrayLike) -> bool:

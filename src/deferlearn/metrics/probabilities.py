@@ -5,7 +5,8 @@ from numpy.typing import ArrayLike
 
 from deferlearn._utils.types import Array, Index
 from deferlearn.humans.answers import shown
-from deferlearn.metrics.labels import find_classes, has_larger, positions
+from deferlearn.humans.positions import positions
+from deferlearn.metrics.labels import find_classes, has_larger
 
 # Probabilities in single precision, and those of many classes, sum to one only about.
 ROUNDING = 1e-5
