@@ -93,11 +93,11 @@ def load_sleep(
     -------
     bunch : `~sklearn.utils.Bunch`
         With `data` of shape (n_epochs, 30 * (2 * context + 1)), `target`, `human_labels` (NaN where the
-        expert did not score the epoch), `groups` (the 80 nights), `answers` (n_epochs, 5), those of all five
-        experts, `networks` (n_epochs, 6), the stage that each of the six networks says, `epochs` (their
-        numbers in the recording), `sets` ('dodh' healthy, 'dodo' apnoea), `rows` (their numbers in the shipped
-        table), `n_ties`, `feature_names`, `target_names`, `network_names`, `night_names`, `frame` and
-        `DESCR`, the data card.
+        expert did not score the epoch), `groups` (the 80 nights), `answers` (n_epochs, 5), those of all
+        five experts, `networks` (n_epochs, 6), the stage that each of the six networks says, `epochs`
+        (their numbers in the recording), `sets` ('dodh' healthy, 'dodo' apnoea), `rows` (their numbers in
+        the shipped table), `n_ties`, `feature_names`, `target_names`, `network_names`, `night_names`,
+        `frame` and `DESCR`, the data card.
     tuple
         Instead, if `return_X_y` or `return_X_y_human`.
 
