@@ -169,7 +169,7 @@ def held_out_error(candidate: Candidate, budget: float, context: FoldContext) ->
     """The team's error on held-out samples; what does not depend on the budget is fitted once."""
     samples = context.samples
     found = clone(candidate.team).set_params(budget=budget).held_out_scores(context)
-    cost = samples.machine_cost(np.where(found.decision > 0, 1.0, -1.0))
+    cost = samples.machine_cost(found.said)
     if candidate.policy != ALONE:
         count = count_of(float(found.rate), len(samples))
         asked = first_of(found.score, count) & (found.score > -np.inf)

@@ -1,13 +1,14 @@
 """From the losses of all answers to one loss per case, also where answers are few or missing."""
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deferlearn._utils.checks import is_number, plain
 from deferlearn._utils.types import Array, Bools
-from deferlearn.humans.answers import Signs
 
 # Strength that "auto" uses for a class whose answers cannot show how much its cases differ.
 FALLBACK_STRENGTH = 1.0
@@ -25,13 +26,14 @@ def check_shrinkage(shrinkage: Any) -> float | None:
 
 
 def average_answers(
-    losses: Array, given: Bools, signs: Signs, classes: tuple[Any, Any], shrinkage: Any
+    losses: Array, given: Bools, codes: NDArray[np.int64], classes: Sequence[Any], shrinkage: Any
 ) -> Array:
     """One loss per case: the mean loss of its answers, drawn towards the average of its class.
 
     With m answers, their sum s, the class average a and the strength k it is ``(s + k a) / (m + k)``,
     so a case without an answer gets a, and k = 0 leaves the others as they are. The class average is
-    that of the cases' own means: each case with answers counts once, however many it has.
+    that of the cases' own means: each case with answers counts once, however many it has. ``codes`` are
+    the places of the cases' labels among the classes.
     """
     strength = check_shrinkage(shrinkage)
     counts = given.sum(axis=1)
@@ -41,12 +43,12 @@ def average_answers(
         raise ValueError("no case has an answer: all answers are missing")
     means = sums / np.maximum(counts, 1)
     result = means.copy()
-    for sign in (-1, 1):
-        members = signs == sign
+    for code in range(len(classes)):
+        members = codes == code
         read = members & ~unread
         if not members.any():
             continue
-        # A class without any answer borrows the average of the other one.
+        # A class without any answer borrows the average of the others.
         average = means[read].mean() if read.any() else means[~unread].mean()
         result[members & unread] = average
         k = _estimate_strength(losses[read], given[read]) if strength is None else strength
@@ -54,7 +56,7 @@ def average_answers(
             result[read] = average
         elif k > 0:
             result[read] = (sums[read] + k * average) / (counts[read] + k)
-    _warn_of_unread(unread, signs, classes)
+    _warn_of_unread(unread, codes, classes)
     return result
 
 
@@ -78,14 +80,15 @@ def _estimate_strength(losses: Array, given: Bools) -> float:
     return np.inf if within > 0 else 0.0
 
 
-def _warn_of_unread(unread: Bools, signs: Signs, classes: tuple[Any, Any]) -> None:
+def _warn_of_unread(unread: Bools, codes: NDArray[np.int64], classes: Sequence[Any]) -> None:
     if not unread.any():
         return
     parts = []
-    for sign, label in zip((-1, 1), classes, strict=True):
-        members = signs == sign
+    others = "the other class" if len(classes) == 2 else "all others"
+    for code, label in enumerate(classes):
+        members = codes == code
         if (unread & members).any():
-            whole = " (all of it: the average of the other class)" if unread[members].all() else ""
+            whole = f" (all of it: the average of {others})" if unread[members].all() else ""
             parts.append(f"{(unread & members).sum()} of class {plain(label)!r}{whole}")
     warnings.warn(
         f"no answer was given for {unread.sum()} of {len(unread)} cases, so the average loss of the "

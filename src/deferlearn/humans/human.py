@@ -17,6 +17,7 @@ from deferlearn.humans.answers import (
     numbers_with_gaps,
 )
 from deferlearn.humans.averages import average_answers
+from deferlearn.humans.coding import Codes, Coding, codes_among
 from deferlearn.humans.losses import loss_from_labels, loss_from_scores
 
 # The hinge loss of an answer at h = 0: an answer that costs more is wrong.
@@ -30,13 +31,14 @@ class Human:
     Attributes
     ----------
     loss : ndarray of shape (n_samples,)
-        The hinge loss of the answers: 0 right, 2 wrong, in between for scores. A sample that was not
-        read has the average loss of its class.
+        The hinge loss of the answers: 0 right, 2 wrong, in between for scores; with more than two classes
+        `Coding.hinge_per_error` times what the answer costs. A sample that was not read has the average
+        loss of its class.
     answer_loss : ndarray of shape (n_samples,)
         The same, where of a score only the side counts, as it does for a team.
     scores : ndarray of shape (n_samples, n_readers)
         Each reader's answer as a score, NaN where there is none. Labels are scores of -1 and +1; a loss
-        shows only whether the answer was right.
+        shows only whether the answer was right. With more than two classes, the code of each answer.
     given : dict
         What the user gave, by its name in `fit`; empty if the human is taken to be always right.
     notes, gap_notes : tuple of str
@@ -67,8 +69,8 @@ class Human:
 
 
 def read_human(
-    y: Array,
-    classes: NDArray[Any],
+    codes: Codes,
+    coding: Coding,
     *,
     human_loss: Any = None,
     human_scores: Any = None,
@@ -78,10 +80,10 @@ def read_human(
 
     Parameters
     ----------
-    y : ndarray of shape (n_samples,)
-        The true labels as -1 and +1.
-    classes : ndarray of shape (2,)
-        The labels that these stand for.
+    codes : ndarray of int of shape (n_samples,)
+        The places of the true labels among the classes.
+    coding : Coding
+        The classes, and what mistakes cost.
     human_loss, human_scores, human_labels : array-like or None
         As in `deferlearn.AssistedSVC.fit`.
 
@@ -95,9 +97,10 @@ def read_human(
         raise ValueError(
             f"{' and '.join(given)} were given; they describe the same human, so give one of them."
         )
+    y = codes if coding.several else coding.signs(codes)[:, 0].astype(np.int64)
     if not given:
         nothing = np.zeros(len(y))
-        return Human(nothing, nothing, y[:, None].copy(), {})
+        return Human(nothing, nothing, y[:, None].astype(np.float64), {})
     ((name, value),) = given.items()
     if callable(value):
         raise ValueError(
@@ -108,8 +111,12 @@ def read_human(
     check_length(table, name, len(y), "y has")
     with warnings.catch_warnings(record=True) as gaps:
         warnings.simplefilter("always")
-        reader = {"human_loss": _from_loss, "human_scores": _from_scores}.get(name, _from_labels)
-        human = reader(table, y.astype(np.int64), classes)
+        if coding.several:
+            readers = {"human_loss": _from_class_loss, "human_scores": _no_scores}
+            human = readers.get(name, _from_class_labels)(table, codes, coding)
+        else:
+            two = {"human_loss": _from_loss, "human_scores": _from_scores}
+            human = two.get(name, _from_labels)(table, y, coding.classes)
     for caught in gaps:
         if caught.category is not UserWarning:  # of another package, and none of our notes
             warnings.warn_explicit(caught.message, caught.category, caught.filename, caught.lineno)
@@ -117,7 +124,47 @@ def read_human(
     return replace(human, given={name: table}, gap_notes=notes)
 
 
+def _from_class_labels(table: NDArray[Any], codes: Codes, coding: Coding) -> Human:
+    answers = check_answers(table, "human_labels")
+    given = ~find_missing(answers)
+    filled = np.array(answers, dtype=object)
+    filled[~given] = coding.classes.tolist()[0]  # any class: what is not given is not counted
+    said = codes_among(filled if not given.all() else answers, coding.classes, "human_labels")
+    losses = coding.hinge_per_error * coding.costs[codes[:, None], said]
+    loss = average_answers(losses, given, codes, coding.classes.tolist(), 0.0)
+    notes = _copied(table, coding.classes[codes], "human_labels")
+    return Human(loss, loss, np.where(given, said, np.nan), {}, notes)
+
+
+def _from_class_loss(table: NDArray[Any], codes: Codes, coding: Coding) -> Human:
+    loss = _checked_loss(table)
+    read = ~np.isnan(loss)
+    full = average_answers(loss[:, None], read[:, None], codes, coding.classes.tolist(), 0.0)
+    # A loss does not tell the answer; it is taken as right if it costs less than half an error.
+    right = read & (loss < coding.hinge_per_error / 2)
+    wrong = np.where(codes > 0, codes - 1, codes + 1)
+    said = np.where(read, np.where(right, codes, wrong), np.nan)
+    return Human(full, full, said[:, None], {})
+
+
+def _no_scores(table: NDArray[Any], codes: Codes, coding: Coding) -> Human:
+    raise ValueError(
+        f"human_scores speak of two classes, but y has {len(coding.classes)}: give human_labels or "
+        "human_loss."
+    )
+
+
 def _from_loss(table: NDArray[Any], y: NDArray[np.int64], classes: NDArray[Any]) -> Human:
+    loss = _checked_loss(table)
+    read = ~np.isnan(loss)
+    scores = np.where(loss > LOSS_UNDECIDED, -1.0, 1.0) * y.astype(np.float64)
+    scores[~read] = np.nan
+    full = average_answers(loss[:, None], read[:, None], (y + 1) // 2, classes.tolist(), 0.0)
+    return Human(full, full, scores[:, None], {})
+
+
+def _checked_loss(table: NDArray[Any]) -> Array:
+    """Losses, one per sample, NaN where none is known."""
     if table.ndim != 1:
         raise ValueError(
             f"human_loss must hold one number per sample, got the shape {table.shape}: average the "
@@ -130,10 +177,7 @@ def _from_loss(table: NDArray[Any], y: NDArray[np.int64], classes: NDArray[Any])
         raise ValueError(
             f"human_loss must be finite and not negative, got {loss[bad[0]]:g} at row {bad[0]}."
         )
-    scores = np.where(loss > LOSS_UNDECIDED, -1.0, 1.0) * y.astype(np.float64)
-    scores[~read] = np.nan
-    full = average_answers(loss[:, None], read[:, None], y, (classes[0], classes[1]), 0.0)
-    return Human(full, full, scores[:, None], {})
+    return loss
 
 
 def _from_scores(table: NDArray[Any], y: NDArray[np.int64], classes: NDArray[Any]) -> Human:

@@ -70,7 +70,7 @@ def loss_from_scores(
     if human_bound is not None:
         check_bound(table[given], human_bound)
     losses = np.maximum(0.0, 1.0 - signs[:, None] * table)
-    return average_answers(losses, given, signs, pair, shrinkage)
+    return average_answers(losses, given, (signs + 1) // 2, pair, shrinkage)
 
 
 def loss_from_labels(
@@ -119,7 +119,7 @@ def loss_from_labels(
         table[~given] = pair[0]  # any class: what is not given is not counted
     said = np.where(match(table, pair, "answers"), 1, -1)
     losses = np.where(said == signs[:, None], LOSS_RIGHT, LOSS_WRONG)
-    return average_answers(losses, given, signs, pair, shrinkage)
+    return average_answers(losses, given, (signs + 1) // 2, pair, shrinkage)
 
 
 def labels_from_scores(scores: ArrayLike) -> NDArray[np.int64]:

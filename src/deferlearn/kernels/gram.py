@@ -9,6 +9,7 @@ change under ``K -> K / unit, alpha -> alpha / unit``, and powers of two round n
 """
 
 from collections.abc import Callable, Iterator
+from copy import copy
 from functools import partial
 from typing import Any
 
@@ -82,6 +83,16 @@ class LinearGram:
         self.diagonal = norms / second**2
 
     whole: Array | None = None  # the matrix itself is not kept
+
+    def relabelled(self, flip: Array) -> "LinearGram":
+        """The same rows where the labels of some have the other sign: ``flip`` is -1 there, else 1."""
+        other = copy(self)
+        if self.sparse:
+            other.rows = sp.csr_array(sp.diags_array(flip) @ self.rows)
+            other.rows.sort_indices()
+        else:
+            other.rows = self.rows * flip[:, None]
+        return other
 
     def keep_columns(self, index: Index) -> None:
         """Nothing to prepare: products come from the rows."""
@@ -162,6 +173,7 @@ class KernelGram:
         self._whole: Array | None = None
         self.kept_entries = KEPT_ENTRIES
         self._cache: ColumnCache | None = None
+        self._flip: Array | None = None  # the labels here, times those of the columns that are kept
         self.costly = not keeps_whole(self.n, memory)  # columns may have to be evaluated
         if not self.costly:
             every = np.arange(self.n)
@@ -187,6 +199,20 @@ class KernelGram:
         """The matrix itself, not to be changed, if it is kept."""
         return self._whole
 
+    def relabelled(self, flip: Array) -> "KernelGram":
+        """The same kernel where the labels of some have the other sign: ``flip`` is -1 there, else 1.
+
+        No value of it is evaluated again: columns that are kept serve both.
+        """
+        other = copy(self)
+        other._y = self._y * flip
+        if self._whole is not None:
+            other._whole = self._whole * flip
+            other._whole *= flip[:, None]
+        else:
+            other._flip = flip if self._flip is None else self._flip * flip
+        return other
+
     def keep_columns(self, index: Index) -> None:
         """Have these columns at hand, for their products with many samples."""
         if self._cache is not None:
@@ -197,15 +223,25 @@ class KernelGram:
         """Rows ``Q[index]`` (Q is symmetric), kept for the next time."""
         if self._whole is not None:
             return self._whole[index]
+        return self._kept_columns(index)
+
+    def _kept_columns(self, index: Index, keep: bool = True) -> Array:
         assert self._cache is not None
-        return self._cache.columns(index)
+        return self._flipped(self._cache.columns(index, keep=keep), index, None)
+
+    def _flipped(self, block: Array, rows: Index, columns: Index | None) -> Array:
+        """A block of the columns that are kept, with the signs of these labels."""
+        if self._flip is not None:
+            block *= self._flip if columns is None else self._flip[columns]
+            block *= self._flip[rows, None]
+        return block
 
     def block(self, rows: Index, columns: Index) -> Array:
         """Q[rows][:, columns]."""
         if self._whole is not None:
             return self._whole[rows[:, None], columns]
         assert self._cache is not None
-        return self._cache.block(rows, columns)
+        return self._flipped(self._cache.block(rows, columns), rows, columns)
 
     def block_pair(self, rows: Index, columns: Index) -> tuple[Array, Array]:
         """The same, as a sum of two doubles."""
@@ -222,8 +258,7 @@ class KernelGram:
             if self._whole is not None:
                 columns = self._whole[part]
             else:
-                assert self._cache is not None
-                columns = self._cache.columns(part, keep=few)
+                columns = self._kept_columns(part, keep=few)
             yield columns, coef[start : start + len(part)]
 
     def image(self, index: Index, coef: Array) -> Array:

@@ -84,6 +84,22 @@ def shared_gains(
     return exact, gains
 
 
+def idle_end(state: State, ws: WorkingSet, k: int, counters: Counters) -> tuple[Ends, Bools] | None:
+    """Where the one path of `shared_gains` for samples of the weight of k ends, and whose end it is.
+
+    It is the end of the removal of each kept sample of this weight whose dual variable is zero there.
+    None if it could not be proved.
+    """
+    mu = state.mu_without(np.array([k]))
+    end = removal_ends(state, ws, candidates_of(state, ws, np.array([-1]), mu), counters)
+    if not optimal(state, ws, end)[0]:
+        return None
+    a = state.a.copy()
+    a[ws.index] = end.a[0]
+    weight = state.problem.weight
+    return end, state.kept & (a == 0.0) & (weight == weight[k])
+
+
 def _at_once(state: State) -> int:
     """Candidates whose matrices over all samples may exist at once."""
     return max(1, CHUNK_ENTRIES // len(state.kept))

@@ -85,11 +85,7 @@ class Screening:
         if state.trivial:
             return np.zeros(len(ks)), np.zeros(len(ks))
         value, slack = state.value, state.numbers.slack
-        lower, upper = crude_bounds(state, ks)
-        # Both bounds lean on the present state, which is optimal up to its slack.
-        lower, upper = np.maximum(lower - slack, 0.0), np.minimum(upper + slack, value)
-        last = leaves_nothing(state, ks)
-        lower[last] = upper[last] = value
+        lower, upper = first_bounds(state, ks)
         floor = np.full(len(ks), -np.inf)
         if score is not None and len(ks):
             # The best lower bound is nearly always the best candidate, or close to it.
@@ -113,6 +109,15 @@ class Screening:
             upper[at_all] = np.minimum(upper[at_all], bounds + slack)
         return np.minimum(lower, upper), upper
 
+    def response_bounds(self, state: State, ws: WorkingSet, ks: Index, floor: Array) -> Array:
+        """Upper bounds of the gains of ks alone, tightened until they are below their floor."""
+        response = None if state.trivial else self._kept_response(state, ws)
+        if response is None:
+            return np.full(len(ks), state.value)
+        slack = state.numbers.slack
+        bounds = response.bounds(state, ks, floor - slack, self.n_jobs)
+        return np.minimum(bounds + slack, state.value)
+
     def _kept_response(self, state: State, ws: WorkingSet) -> Response | None:
         old: Response | None = getattr(self._kept, "response", None)
         if old is not None and old.serves(state):
@@ -121,6 +126,18 @@ class Screening:
         if old is not None and response is not None:
             response.take_over(old, state)
         return response
+
+
+def first_bounds(state: State, ks: Index) -> tuple[Array, Array]:
+    """Crude bounds that hold although the state is optimal only up to its slack; for free."""
+    if state.trivial:
+        return np.zeros(len(ks)), np.zeros(len(ks))
+    value, slack = state.value, state.numbers.slack
+    lower, upper = crude_bounds(state, ks)
+    lower, upper = np.maximum(lower - slack, 0.0), np.minimum(upper + slack, value)
+    last = leaves_nothing(state, ks)
+    lower[last] = upper[last] = value
+    return lower, upper
 
 
 def _response(state: State, ws: WorkingSet, share: float) -> Response | None:

@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Iterable
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,11 @@ from deferlearn.kernels import LinearGram, kernel_function, make_gram
 from deferlearn.kernels.doubledouble import weighted_row_sum
 from deferlearn.objective import solver
 from deferlearn.objective.arrays import Ends
-from deferlearn.objective.evaluation import exact_gains, leaves_nothing, optimal
+from deferlearn.objective.evaluation import exact_gains, idle_end, leaves_nothing, optimal
+from deferlearn.objective.path import OUT
 from deferlearn.objective.protocol import Objective, Pick, Rounds
 from deferlearn.objective.rounds import Plan, Terms
-from deferlearn.objective.screening import Screening, check_score
+from deferlearn.objective.screening import Screening, check_score, first_bounds
 from deferlearn.objective.solver import Counters
 from deferlearn.objective.stage import WHOLE_ARENA, Stage, rounds_ahead
 from deferlearn.objective.state import Problem, State, WorkingSet, empty_state, whole_set
@@ -28,6 +30,7 @@ from deferlearn.objective.validation import (
     check_alpha,
     check_cache_size,
     check_indices,
+    check_labels,
     check_new,
     check_polynomial,
     check_problem,
@@ -164,17 +167,22 @@ class SVMObjective(Objective):
             root=np.sqrt(np.maximum(gram.diagonal, 0.0)),
             hard=margin == "hard",
         )
-        self.counters = Counters()
         self._screening = Screening(count_jobs(n_jobs))
+        self._solve()
+
+    def _solve(self) -> None:
+        """Find the state in which every sample is kept."""
+        self.counters = Counters()
         self._working_set_: WorkingSet | None = None
         self._state = empty_state(self._problem)
-        with one_blas_thread() if X.size <= SMALL else nullcontext():
+        with one_blas_thread() if self._X.size <= SMALL else nullcontext():
             solver.solve(self._state, self.counters)
         self._moved()
 
     def _moved(self) -> None:
         """Drop what belonged to the last state."""
         self._ends: OrderedDict[int, Ends | State] = OrderedDict()
+        self._idle: dict[float, tuple[Ends, Bools] | None] = {}
         # A working set that holds every sample serves every state.
         if self._working_set_ is not None and not self._working_set_.whole:
             self._working_set_ = None
@@ -361,6 +369,81 @@ class SVMObjective(Objective):
     def nbytes(self) -> int:
         """Bytes that a copy takes on top of what all copies share."""
         return self._state.nbytes
+
+    # -- as a part of a sum -------------------------------------------------------------------
+
+    def with_labels(self, y: ArrayLike) -> "SVMObjective":
+        """An objective on the same data with other labels, every sample kept; kernel values are shared.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+            Labels -1 and +1; one of them alone is allowed.
+
+        Returns
+        -------
+        objective : SVMObjective
+            The same as a new one, bit by bit.
+
+        Examples
+        --------
+        >>> from deferlearn.objective import SVMObjective
+        >>> X = [[-2.0], [-1.0], [1.0], [2.0]]
+        >>> other = SVMObjective(X, [-1, -1, 1, 1]).with_labels([-1, 1, 1, 1])
+        >>> other.value == SVMObjective(X, [-1, 1, 1, 1]).value
+        True
+        """
+        labels = check_labels(y, self.n_samples)
+        other = self.copy()
+        gram = self._problem.gram.relabelled(labels * self._problem.y)
+        other._problem = replace(self._problem, gram=gram, y=labels)
+        other._screening = Screening(self._screening.n_jobs)
+        other._solve()
+        return other
+
+    def hold_everything(self) -> None:
+        """Keep the Gram matrix of all samples for paths: they need no check outside of a working set."""
+        self._working_set_ = whole_set(self._problem)
+
+    def first_bounds(self, ks: Index) -> tuple[Array, Array]:
+        """Bounds of gains that cost next to nothing."""
+        return first_bounds(self._state, ks)
+
+    def response_bounds(self, ks: Index, floor: Array) -> Array:
+        """Upper bounds of gains, tightened until each is below its floor, or few are not."""
+        return self._screening.response_bounds(self._state, self._working_set, ks, floor)
+
+    def idle(self, ks: Index) -> Bools:
+        """Which samples have no part in the machine: their dual variables are zero."""
+        return np.asarray(self._state.a[ks] == 0.0)
+
+    def idle_gain(self, k: int) -> tuple[float, Bools]:
+        """The gain that idle samples of the weight of k share, and the mask of those that have it.
+
+        One path serves them all; the mask is empty where that could not be proved.
+        """
+        found = self._idle_end(k)
+        if found is None:
+            return 0.0, np.zeros(self.n_samples, dtype=bool)
+        end, mask = found
+        return min(max(0.0, float(end.gain[0])), self._state.value), mask
+
+    def _idle_end(self, k: int) -> tuple[Ends, Bools] | None:
+        weight = float(self._problem.weight[k])
+        if weight not in self._idle:
+            self._idle[weight] = idle_end(self._state, self._working_set, k, self.counters)
+        return self._idle[weight]
+
+    def prepare(self, k: int) -> None:
+        """Work out the state without sample k, so that removing it cannot fail."""
+        found = self._idle.get(float(self._problem.weight[k]))
+        if k not in self._ends and found is not None and found[1][k]:
+            end = found[0]
+            at, status = self._working_set.position[k], end.status.copy()
+            if at >= 0:
+                status[0, at] = OUT
+            self._keep(k, end._replace(ks=np.array([k]), status=status))
+        self._without(k)
 
     # -- the machine --------------------------------------------------------------------------
 

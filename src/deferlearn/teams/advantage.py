@@ -152,8 +152,8 @@ class AdvantageTriage(Triage):
     ) -> AdvantageModel:
         margin, _ = context.margins()
         cost = samples.human_cost(self.deferral_cost)
-        truth = Truth(samples.y, samples.weights)
-        return self._model().fit(samples.X, margin, samples.machine_cost(margin), cost, truth, seed)
+        wrong = samples.machine_cost(samples.answers(margin))
+        return self._model().fit(samples.X, margin, wrong, cost, Truth.of(samples), seed)
 
     def _rankers(self, context: FoldContext) -> list[AdvantageModel]:
         def make() -> list[AdvantageModel]:
@@ -252,8 +252,7 @@ def _fit_without(
     human: Any,
 ) -> AdvantageModel:
     """The model without a fold, learned from held-out margins."""
-    wrong = samples.machine_cost(margin)[train]
+    wrong = samples.machine_cost(samples.answers(margin))[train]
     part = AdvantageModel(model.machine_error, model.human_error)
     X = samples.seen_by(train, train)
-    truth = Truth(samples.y[train], samples.weights[train])
-    return part.fit(X, margin[train], wrong, cost[train], truth, seed, human)
+    return part.fit(X, margin[train], wrong, cost[train], Truth.of(samples, train), seed, human)

@@ -8,12 +8,19 @@ import scipy.sparse as sp
 from scipy.optimize import isotonic_regression
 from sklearn.base import clone, is_regressor
 
-from deferlearn._utils.types import Array
-from deferlearn.teams.brought import calibrate
+from deferlearn._utils.types import Array, Bools
+from deferlearn.humans.coding import Codes, Coding
+from deferlearn.teams.calibration import calibrate
 from deferlearn.teams.forest import ForestRegressor
 from deferlearn.teams.forest_arrays import forest_arrays
 from deferlearn.teams.policy import seed_all
-from deferlearn.teams.ranking import ByAdvantage, expected_human, expected_machine
+from deferlearn.teams.ranking import (
+    ByAdvantage,
+    expected_human,
+    expected_machine,
+    read_margin,
+)
+from deferlearn.teams.samples import Samples
 
 # Each of the two rates by predicted class starts from so many cases at the rate of all.
 PRIOR_CASES = 2.0
@@ -22,16 +29,21 @@ PRIOR_CASES = 2.0
 TIE_BREAK = 1e-6
 
 FOREST = ForestRegressor()
-SIGNS = (-1.0, 1.0)
 # Names of the simple models.
 MACHINE_ERRORS, HUMAN_ERRORS = ("margin", "probability"), ("class", "truth")
 
 
 class Truth(NamedTuple):
-    """The true classes of samples as -1 and +1, and what an error on each costs."""
+    """The true classes of samples, what an error on each costs, and what each mistake costs."""
 
-    y: Array
+    codes: Codes
     weights: Array
+    coding: Coding
+
+    @classmethod
+    def of(cls, samples: Samples, rows: Any = slice(None)) -> Self:
+        """The truth about some of the samples."""
+        return cls(samples.codes[rows], samples.weights[rows], samples.coding)
 
 
 @dataclass(eq=False)
@@ -73,20 +85,27 @@ class AdvantageModel:
         self.rates_: list[float] = []
         self.weights_: list[float] = []
         self.curve_: list[float] = []
+        several = margin.ndim == 2
+        self.stakes_: Any = truth.coding.stakes if several else ()
+        said, sure, _ = read_margin(margin, self.stakes_)
+        n_classes = len(truth.coding.classes)
         self.hair_ = TIE_BREAK * (max(machine_cost.max(), human_cost.max()) or 1.0)
         if self.machine_error == "probability" or self.human_error == "truth":
-            curve = calibrate(margin, truth.y, np.ones(len(margin)))
-            self.curve_ = [curve.slope, curve.offset]
+            self.curve_ = [1.0, 0.0]  # the margins of several classes are probabilities already
+            if not several:
+                signs = truth.coding.signs(truth.codes)[:, 0]
+                curve = calibrate(margin, signs, np.ones(len(margin)))
+                self.curve_ = [curve.slope, curve.offset]
         if self.machine_error == "probability":
-            self.weights_ = [_weight(truth, sign) for sign in SIGNS]
+            self.weights_ = [_weight(truth, code) for code in range(n_classes)]
         elif isinstance(self.machine_error, str):
-            self.steps_ = [_isotonic(margin, machine_cost, side) for side in (False, True)]
+            self.steps_ = [_isotonic(sure, machine_cost, said == k) for k in range(n_classes)]
         else:
             self.machine_ = _seeded(self.machine_error, seed).fit(_join(X, margin), machine_cost)
         if isinstance(self.human_error, str):
             # By the true class, or by what the machine says.
-            by = truth.y if self.human_error == "truth" else margin
-            self.rates_ = [_rate(by, human_cost, side) for side in (False, True)]
+            by = truth.codes if self.human_error == "truth" else said
+            self.rates_ = [_rate(human_cost, by == k) for k in range(n_classes)]
         else:
             self.human_ = self.fit_human(X, human_cost, seed) if human is None else human
         return self
@@ -98,7 +117,7 @@ class AdvantageModel:
     def predict(self, X: Any, margin: Array) -> Array:
         """The advantage of asking the human about each case."""
         machine, human = self.expected(X, margin)
-        sure = np.abs(margin)
+        _, sure, _ = read_margin(margin, self.stakes_)
         return np.asarray(machine - human - self.hair_ * sure / (1.0 + sure), dtype=np.float64)
 
     def expected(self, X: Any, margin: Array) -> tuple[Array, Array]:
@@ -106,12 +125,14 @@ class AdvantageModel:
         if self.machine_ is not None:
             machine = self.machine_.predict(_join(X, margin))
         else:
-            machine = expected_machine(margin, self.steps_, self.weights_, self.curve_)
+            weights = self.weights_ if margin.ndim == 1 else self.stakes_
+            machine = expected_machine(margin, self.steps_, weights, self.curve_)
         if self.human_ is not None:
             human = self.human_.predict(X)
         else:
             by_truth = self.human_error == "truth"
-            human = expected_human(margin, self.rates_, self.curve_ if by_truth else [])
+            curve = self.curve_ if by_truth else []
+            human = expected_human(margin, self.rates_, curve, self.stakes_)
         return np.asarray(machine, dtype=np.float64), np.asarray(human, dtype=np.float64)
 
     def ranking(self) -> ByAdvantage | None:
@@ -127,25 +148,24 @@ class AdvantageModel:
             rates=self.rates_,
             machine=machine,
             human=human,
-            weights=self.weights_,
+            weights=self.stakes_ if len(self.stakes_) else self.weights_,
             curve=self.curve_,
             by_truth=by_truth,
         )
 
 
-def _weight(truth: Truth, sign: float) -> float:
+def _weight(truth: Truth, code: int) -> float:
     """What an error on a class costs; 1 for a class that is not there."""
-    own = truth.weights[truth.y == sign]
+    own = truth.weights[truth.codes == code]
     return float(own.mean()) if len(own) else 1.0
 
 
-def _isotonic(margin: Array, cost: Array, side: bool) -> tuple[Array, Array]:
-    """Steps of the machine's expected cost, falling with how sure it is, for one of its answers."""
-    rows = (margin > 0) == side
+def _isotonic(sure: Array, cost: Array, rows: Bools) -> tuple[Array, Array]:
+    """Steps of the machine's expected cost, falling with how sure it is, in the rows of one answer."""
     if not rows.any():
         return np.zeros(1), np.array([cost.mean()])
     # As scikit-learn's `IsotonicRegression`, whose checks take ten times as long as the fit.
-    sure, place, count = np.unique(np.abs(margin[rows]), return_inverse=True, return_counts=True)
+    sure, place, count = np.unique(sure[rows], return_inverse=True, return_counts=True)
     mean = np.bincount(place, weights=cost[rows]) / count
     fall = isotonic_regression(mean, weights=count, increasing=False).x
     corner = np.ones(len(fall), dtype=bool)  # the line is flat on both sides of all others
@@ -153,9 +173,8 @@ def _isotonic(margin: Array, cost: Array, side: bool) -> tuple[Array, Array]:
     return sure[corner], fall[corner]
 
 
-def _rate(by: Array, cost: Array, side: bool) -> float:
-    """The human's mean cost where this is positive, or is not, drawn towards that of all cases."""
-    rows = (by > 0) == side
+def _rate(cost: Array, rows: Bools) -> float:
+    """The human's mean cost in some rows, drawn towards that of all cases."""
     return float(
         (cost[rows].sum() + PRIOR_CASES * cost.mean()) / (np.count_nonzero(rows) + PRIOR_CASES)
     )
@@ -163,8 +182,8 @@ def _rate(by: Array, cost: Array, side: bool) -> float:
 
 def _join(X: Any, margin: Array) -> Any:
     if sp.issparse(X):
-        return sp.csr_array(sp.hstack([X, sp.csr_array(margin[:, None])]))
-    return np.hstack([X, margin[:, None]])
+        return sp.csr_array(sp.hstack([X, sp.csr_array(margin.reshape(X.shape[0], -1))]))
+    return np.hstack([X, margin.reshape(X.shape[0], -1)])
 
 
 def _seeded(regressor: Any, seed: int) -> Any:

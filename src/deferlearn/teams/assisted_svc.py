@@ -12,9 +12,10 @@ from deferlearn._utils.progress import Progress, in_words, sometimes, watched_by
 from deferlearn._utils.types import Array, Bools, Index
 from deferlearn.bounds import certificate
 from deferlearn.bounds.certificate import Certificate
+from deferlearn.humans.coding import Codes, Coding
 from deferlearn.humans.human import Human
 from deferlearn.humans.losses import check_bound
-from deferlearn.objective import SVMObjective
+from deferlearn.objective import SumObjective, SVMObjective
 from deferlearn.selection import SelectionResult
 from deferlearn.teams.context import SELECTION, FoldContext, HeldOutScores, places
 from deferlearn.teams.folds import random_folds
@@ -53,6 +54,25 @@ class _FoldFit(NamedTuple):
     @property
     def rate(self) -> float:
         return float(self.deferred.mean())
+
+
+def _seen_by(policy: DeferralPolicy, margin: Array, coding: Coding) -> Array:
+    """Decision values as a policy sees them: of several classes, how sure the machine is, or all."""
+    if margin.ndim == 1 or policy.signed:
+        return margin
+    return sureness(margin, coding)
+
+
+def sureness(decision: Array, coding: Coding) -> Array:
+    """How far decision values of several classes are from another answer.
+
+    Of a machine per class, the largest value less the next; of one per step of a grade, the distance from
+    the nearest step.
+    """
+    if decision.shape[1] == len(coding.classes):
+        second, largest = np.partition(decision, -2, axis=1)[:, -2:].T
+        return np.asarray(largest - second)
+    return np.asarray(np.abs(decision).min(axis=1))
 
 
 @dataclass(eq=False, repr=False)
@@ -297,8 +317,8 @@ class AssistedSVC(SVMTeam):
         )
 
     def _check_floor(self, samples: Samples) -> None:
-        for label, sign in zip(samples.classes.tolist(), (-1.0, 1.0), strict=True):
-            there = int((samples.y == sign).sum())
+        for code, label in enumerate(samples.classes.tolist()):
+            there = int((samples.codes == code).sum())
             if self.min_kept_per_class > there:
                 raise ValueError(
                     f"min_kept_per_class={self.min_kept_per_class}, but there are only {there} samples of "
@@ -316,7 +336,7 @@ class AssistedSVC(SVMTeam):
         self._objective: MachineObjective | None = objective
         self._certificate: Certificate | None = None
         self._machine = samples.machine_in(rest)
-        self._warn_of_lost_classes(samples.y)
+        self._warn_of_lost_classes(samples.codes)
 
     def _select(self, context: FoldContext, verbose: int = 0) -> _Selected:
         """The samples to be deferred, of all, and the machine without them."""
@@ -364,7 +384,10 @@ class AssistedSVC(SVMTeam):
         key, parts = self._parts(context, ratio)
         margin = context.join([part.margin for part in parts])
         seen = [
-            (part.own_margin if own else margin[rest], part.deferred)
+            (
+                _seen_by(policy, part.own_margin if own else margin[rest], context.samples.coding),
+                part.deferred,
+            )
             for (rest, _), part in zip(context.splits, parts, strict=True)
         ]
         return context.once(
@@ -395,14 +418,16 @@ class AssistedSVC(SVMTeam):
         rate = len(self.deferred_indices_) / len(samples)
         own = self._machine.decision_function(samples.X)
         if rate in (0.0, 1.0) or (self.cv is None and not context.folds):
-            policy.fit(samples.X, own, self.deferred_, seed)
-            threshold = threshold_at(policy.deferral_score(samples.X, own), rate, seed)
+            seen = _seen_by(policy, own, samples.coding)
+            policy.fit(samples.X, seen, self.deferred_, seed)
+            threshold = threshold_at(policy.deferral_score(samples.X, seen), rate, seed)
         else:
             if not context.folds:
                 folds = random_folds(self.cv, samples.X, samples.y, seed)
                 context = replace(context, folds=folds)
             self._say(f"policy and threshold, by {len(context.folds)} folds")
             threshold = self._held_out_threshold(policy, context, own, rate)
+        self._note_probabilities(context, rate)
         if rate in (0.0, 1.0) and self.budget != 0:
             which, what = (
                 ("all samples were", "every case") if rate else ("no sample was", "no case")
@@ -417,6 +442,18 @@ class AssistedSVC(SVMTeam):
         self.policy_ = policy
         self._threshold, self._rate = threshold, rate
 
+    def _note_probabilities(self, context: FoldContext, rate: float) -> None:
+        """Learn probabilities from held-out samples, of machines that were selected for like this one."""
+        samples = context.samples
+        self._odds = None
+        if self.cv is None and not context.folds:
+            return
+        if not context.folds:
+            folds = random_folds(self.cv, samples.X, samples.codes, context.seed)
+            context = replace(context, folds=folds)
+        _, parts = self._parts(context, self.selection_.submodularity_ratio)
+        self._learn_probabilities(samples, context.join([part.margin for part in parts]))
+
     def _held_out_threshold(
         self, policy: DeferralPolicy, context: FoldContext, own: Array, rate: float
     ) -> Threshold:
@@ -426,7 +463,8 @@ class AssistedSVC(SVMTeam):
         _, parts = self._parts(context, ratio)
         margin = context.join([part.margin for part in parts])
         unfitted = clone(policy)
-        seen = own if policy.features == "margin" else margin
+        coding = samples.coding
+        seen = _seen_by(policy, own if policy.features == "margin" else margin, coding)
         policy.fit(samples.X, seen, self.deferred_, seed)
         # A policy that ranks by the margin alone has learned no more from a fold than the direction.
         # A fold that is wrong about it would rank from the wrong end, so the policy of all samples is used.
@@ -437,10 +475,14 @@ class AssistedSVC(SVMTeam):
         )
         ranks = []
         for k, ((rest, fold), part) in enumerate(zip(context.splits, parts, strict=True)):
-            new = policies[k].deferral_score(samples.seen_by(fold, rest), part.margin)
-            old = policies[k].deferral_score(samples.seen_by(rest, rest), part.own_margin)
+            new, old = (
+                policies[k].deferral_score(
+                    samples.seen_by(rows, rest), _seen_by(policy, seen, coding)
+                )
+                for rows, seen in ((fold, part.margin), (rest, part.own_margin))
+            )
             ranks.append(ranks_among(new, old, k, n_folds))
-        scores = policy.deferral_score(samples.X, own)
+        scores = policy.deferral_score(samples.X, _seen_by(policy, own, coding))
         return threshold_from_folds(context.join(ranks), scores, rate, n_folds, seed)
 
     def held_out_scores(self, context: FoldContext) -> HeldOutScores:
@@ -460,34 +502,50 @@ class AssistedSVC(SVMTeam):
         _, parts = self._parts(context, ratio)
         policies = self._policies(policy, context, ratio, own=policy.features == "margin")
         scores = [
-            places(one.deferral_score(samples.seen_by(fold, rest), part.margin), part.rate)
+            places(
+                one.deferral_score(
+                    samples.seen_by(fold, rest), _seen_by(policy, part.margin, samples.coding)
+                ),
+                part.rate,
+            )
             for (rest, fold), one, part in zip(context.splits, policies, parts, strict=True)
         ]
         rate = context.mean_rate([part.rate for part in parts])
         # Counts of parts are rounded, which must not add up to more than the budget.
         return HeldOutScores(
-            context.join([part.margin for part in parts]),
+            samples.coding.by_votes(context.join([part.margin for part in parts])),
             context.join(scores),
             min(rate, share_of(self.budget, len(samples))),
         )
 
-    def _warn_of_lost_classes(self, signs: Array) -> None:
+    def _warn_of_lost_classes(self, codes: Codes) -> None:
         """Warn, with counts, if humans take all samples of a class."""
-        counts = [int((signs == sign).sum()) for sign in (-1.0, 1.0)]
-        kept = [int((signs[~self.deferred_] == sign).sum()) for sign in (-1.0, 1.0)]
-        if 0 not in kept:
+        n = len(self.classes_)
+        counts, kept = (np.bincount(c, minlength=n) for c in (codes, codes[~self.deferred_]))
+        if kept.all():
             return
-        said = ", ".join(
-            f"{had - left} of {had} samples of class {label!r}"
-            for label, had, left in zip(self.classes_.tolist(), counts, kept, strict=True)
-        )
-        answer = self.classes_.tolist()[int(self._machine.intercept > 0)]
+        table = list(zip(self.classes_.tolist(), counts.tolist(), kept.tolist(), strict=True))
+        if self._coding.several and np.count_nonzero(kept) > 1:
+            lost = [label for label, _, left in table if left == 0]
+            said = ", ".join(
+                f"all {had} samples of class {c!r}" for c, had, left in table if not left
+            )
+            then = f"the machine never answers {' or '.join(map(repr, lost))}"
+        else:
+            said = ", ".join(
+                f"{had - left} of {had} samples of class {label!r}" for label, had, left in table
+            )
+            answer = self.classes_.tolist()[int(self._answers(self._machine_constant())[0])]
+            then = f"the machine is left without a class, and predicts {answer!r} for every case"
         warnings.warn(
-            f"Humans take {said}: the machine is left without a class, and predicts {answer!r} for "
-            "every case. Lower the budget, or set min_kept_per_class.",
+            f"Humans take {said}: {then}. Lower the budget, or set min_kept_per_class.",
             UserWarning,
             stacklevel=5,
         )
+
+    def _machine_constant(self) -> Array:
+        """The decision value of a machine that answers every case alike."""
+        return np.array(self.intercept_) if not self._coding.several else self.intercept_[None, :]
 
     def _say(self, text: str) -> None:
         if self.verbose:
@@ -496,11 +554,12 @@ class AssistedSVC(SVMTeam):
     # -- what the team asks for ----------------------------------------------------------------
 
     def _rank(self, X: Any) -> Array:
-        margin = self._decide(X) if self.policy_.sees_margin else None
-        return self.policy_.deferral_score(X, margin)
+        policy = self.policy_
+        margin = _seen_by(policy, self._decide(X), self._coding) if policy.sees_margin else None
+        return policy.deferral_score(X, margin)
 
     def _ranking(self) -> Ranking | None:
-        return self.policy_.ranking()
+        return None if self._coding.several else self.policy_.ranking()
 
     def _own_budget(self) -> float:
         return share_of(self.budget, len(self.deferred_))
@@ -526,7 +585,7 @@ class AssistedSVC(SVMTeam):
                     "The certificate needs the training data, and a model that was copied or loaded has "
                     "none: call certify() on the fitted model, before it is copied or stored."
                 )
-            if not isinstance(self._objective, SVMObjective):
+            if not isinstance(self._objective, SVMObjective | SumObjective):
                 raise ValueError(
                     f"The certificate needs exact gains, but with tol={self.tol} and so many features they "
                     f"are known only to within {self.selection_.gap:.2g}. The slack of the picks is in "

@@ -130,7 +130,7 @@ class AssistedSVCCV(SearchTeam):
         tags.input_tags.pairwise = self._any_precomputed()
         return tags
 
-    def _machines(self, X: Any, y: Array) -> list[MachineSettings]:
+    def _machines(self, X: Any, y: Array, several: bool) -> list[MachineSettings]:
         kernels = self.kernels
         if self._auto_kernels():
             kernels = ("linear",) if sp.issparse(X) else ("linear", "rbf")

@@ -83,7 +83,7 @@ class AssistedTriage(AdvantageTriage):
 
     def fit_samples(self, samples: Samples, context: FoldContext | None = None) -> Self:
         """Fit on samples that have been checked already; see `Team.fit_samples`."""
-        context = self._assisted(self._in_folds(samples, context, True))
+        context = self._assisted(self._in_folds(samples, context))
         kept = context.samples.trained_on
         self.deferred_ = np.zeros(len(samples), dtype=bool) if kept is None else ~kept
         return super().fit_samples(samples, context)
@@ -106,18 +106,18 @@ class AssistedTriage(AdvantageTriage):
         best, best_kept, kept = np.inf, None, None
         for _ in range(self.max_rounds + 1):
             now = context if kept is None else context.trained_on(kept)
-            decision, score, _rate = super().held_out_scores(now)
+            said, score, _rate = super().held_out_scores(now)
             deferred = first_of(score, count) & (score > -np.inf)
-            cost = float(np.where(deferred, human, samples.machine_cost(decision)).mean())
+            cost = float(np.where(deferred, human, samples.machine_cost(said)).mean())
             if cost >= best:
                 break
             best, best_kept, kept = cost, kept, ~deferred
-            if not deferred.any() or not _has_both_classes(samples, kept, context):
+            if not deferred.any() or not _has_all_classes(samples, kept, context):
                 break
         return best_kept
 
 
-def _has_both_classes(samples: Samples, kept: Bools, context: FoldContext) -> bool:
-    """Whether enough of both classes is left to fit a machine without each fold."""
-    left = [int((samples.y[kept] == sign).sum()) for sign in (-1.0, 1.0)]
-    return min(left) > len(context.folds)
+def _has_all_classes(samples: Samples, kept: Bools, context: FoldContext) -> bool:
+    """Whether enough of every class is left to fit a machine without each fold."""
+    left = np.bincount(samples.codes[kept], minlength=len(samples.classes))
+    return int(left.min()) > len(context.folds)

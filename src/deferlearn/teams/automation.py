@@ -40,8 +40,9 @@ class FullAutomation(MachineTeam):
     machine : classifier or None, default=None
         None is the SVM with the parameters above. Any other classifier is fitted by itself, and calibrated
         on held-out samples.
-    cv : int or splitter, default=5
-        Folds for the calibration; an SVM needs none.
+    cv : int, splitter or None, default=5
+        Folds for the calibration and for probabilities. With None there are no probabilities, and the
+        machine is an SVM for two classes.
     n_jobs : int or None, default=None
         The number of folds to work on at a time.
     random_state : int, RandomState or None, default=None
@@ -80,14 +81,16 @@ class FullAutomation(MachineTeam):
     def fit_samples(self, samples: Samples, context: FoldContext | None = None) -> Self:
         """Fit on samples that have been checked already; see `Team.fit_samples`."""
         self._note(samples)
-        self._machine, _ = self._in_folds(samples, context, False).final()
+        context = self._in_folds(samples, context)
+        self._machine, _ = context.final()
+        self._note_probabilities(context)
         self._threshold, self._rate = NO_CASE, 0.0
         return self
 
     def held_out_scores(self, context: FoldContext) -> HeldOutScores:
         """Decision values of held-out samples, of which none is deferred; see `Team.held_out_scores`."""
         margin, _ = context.margins()
-        return HeldOutScores(margin, np.full(len(margin), -np.inf), 0.0)
+        return HeldOutScores(context.samples.answers(margin), np.full(len(margin), -np.inf), 0.0)
 
     def _rank(self, X: Any) -> Array:
         return np.zeros(X.shape[0])
@@ -159,13 +162,18 @@ class NoAutomation(Team):
     def fit_samples(self, samples: Samples, context: FoldContext | None = None) -> Self:
         """Fit on samples that have been checked already; see `Team.fit_samples`."""
         self._note(samples)
-        # The smaller label where there are equally many: as `AssistedSVC` with every sample deferred.
-        self._answer = 1.0 if samples.y.sum() > 0 else -1.0
+        counts = np.bincount(samples.codes, minlength=len(samples.classes))
+        self._shares = counts / len(samples)
         self._threshold, self._rate = EVERY_CASE, 1.0
         return self
 
     def _decide(self, X: Any) -> Array:
-        return np.full(X.shape[0], self._answer)
+        # The smaller label where there are equally many: as `AssistedSVC` with every sample deferred.
+        signs = self._coding.signs(np.full(X.shape[0], self._shares.argmax()))
+        return signs if self._coding.several else signs[:, 0]
+
+    def _probabilities(self, decision: Array) -> Array:
+        return np.repeat(self._shares[None, :], len(decision), axis=0)
 
     def _rank(self, X: Any) -> Array:
         return np.ones(X.shape[0])

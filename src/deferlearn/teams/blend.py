@@ -14,11 +14,11 @@ from deferlearn._utils.types import Array
 from deferlearn.teams.brought import (
     BroughtMachine,
     BroughtSettings,
-    calibrate,
-    calibrated_in,
     check_machine,
     takes_sparse,
 )
+from deferlearn.teams.calibration import calibrate, calibrated_in
+from deferlearn.teams.probabilities import log_softmax
 
 if TYPE_CHECKING:
     from deferlearn.teams.context import FoldContext
@@ -29,7 +29,7 @@ class Blend(ClassifierMixin, BaseEstimator):
     """A classifier whose log-odds are the mean of those of its members.
 
     Members are fitted on all samples, and each is calibrated on held-out ones, so that all speak of the
-    same: the log-odds of the second class.
+    same: the log-odds of the second class, or with more classes the logarithm of each one's probability.
 
     Parameters
     ----------
@@ -42,8 +42,8 @@ class Blend(ClassifierMixin, BaseEstimator):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
-        The labels; the second is the positive class.
+    classes_ : ndarray of shape (n_classes,)
+        The labels; of two, the second is the positive class.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -68,7 +68,6 @@ class Blend(ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = all(takes_sparse(machine) for machine in self.machines)
         return tags
 
@@ -80,7 +79,7 @@ class Blend(ClassifierMixin, BaseEstimator):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             The samples.
         y : array-like of shape (n_samples,)
-            Two classes, of any type.
+            Labels of any type.
         """
         from deferlearn.teams.automation import FullAutomation  # which can have this as its machine
 
@@ -94,7 +93,7 @@ class Blend(ClassifierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X: Any) -> Array:
-        """The mean of the members' log-odds.
+        """The mean of the members' log-odds; with more than two classes, a column for each.
 
         Parameters
         ----------
@@ -114,11 +113,14 @@ class Blend(ClassifierMixin, BaseEstimator):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             New cases.
         """
-        second = expit(self.decision_function(X))
+        decision = self.decision_function(X)
+        if decision.ndim == 2:
+            return np.exp(decision)
+        second = expit(decision)
         return np.column_stack([1.0 - second, second])
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The more probable class.
+        """The most probable class.
 
         Parameters
         ----------
@@ -126,7 +128,8 @@ class Blend(ClassifierMixin, BaseEstimator):
             New cases.
         """
         decision = self.decision_function(X)  # which says first if nothing has been fitted
-        return np.asarray(self.classes_[(decision > 0).astype(np.int64)])
+        second = decision > 0 if decision.ndim == 1 else decision.argmax(axis=1)
+        return np.asarray(self.classes_[second.astype(np.int64)])
 
 
 @dataclass(eq=False)
@@ -137,7 +140,7 @@ class BlendedMachine:
 
     def decision_function(self, X: Any) -> Array:
         """The mean of the members' calibrated log-odds."""
-        return np.asarray(np.mean([member.decision_function(X) for member in self.members], axis=0))
+        return _mean([member.decision_function(X) for member in self.members])
 
 
 @dataclass(frozen=True)
@@ -204,13 +207,15 @@ def settings_from(machine: Any, X: Any, y: Array, family: str = "") -> Any:
 
 
 def _mean(values: Sequence[Array]) -> Array:
-    return np.asarray(np.mean(values, axis=0))
+    """The mean of log-odds; of logarithms of probabilities one whose probabilities sum to 1."""
+    mean = np.asarray(np.mean(values, axis=0))
+    return mean if mean.ndim == 1 else log_softmax(mean)
 
 
 def _calibrated_margins(context: "FoldContext") -> tuple[Array, list[Array]]:
     """Held-out decision values as log-odds; those of an SVM are margins, and calibrated here."""
     found = context.margins()
-    if context.samples.settings.needs_folds:
+    if context.samples.settings.needs_folds or context.samples.coding.several:
         return found
     key = ("calibrated", context.machine)
     return context.once(key, lambda: calibrated_in(context, found[0]))
@@ -219,7 +224,7 @@ def _calibrated_margins(context: "FoldContext") -> tuple[Array, list[Array]]:
 def _calibrated_machine(context: "FoldContext") -> tuple[Any, Array]:
     """The machine fitted on all samples, with its calibration; and what it makes of held-out scores."""
     machine, own = context.final()
-    if context.samples.settings.needs_folds:
+    if context.samples.settings.needs_folds or context.samples.coding.several:
         return machine, own
     samples, (margin, _) = context.samples, context.margins()
     calibration = calibrate(margin, samples.y, samples.weights)

@@ -2,7 +2,8 @@
 
 Their scores are *calibrated* on held-out samples: the decision value of a case is an estimate of the
 log-odds of the second class, in which the classes have the weights of their errors. So decision values of
-different machines mean the same, and the machine gives the answer with the smaller expected cost.
+different machines mean the same, and the machine gives the answer with the smaller expected cost. With more
+than two classes they are logarithms of probabilities; see `probabilities`.
 """
 
 from contextlib import AbstractContextManager, nullcontext
@@ -18,87 +19,26 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from deferlearn._utils.threads import one_openmp_thread
 from deferlearn._utils.types import Array, Index
+from deferlearn.humans.answers import shown
+from deferlearn.humans.coding import codes_among
+from deferlearn.teams.calibration import Calibration, calibrate, calibrated_in
 from deferlearn.teams.held_out import held_out
-from deferlearn.teams.machine_arrays import MachineError, as_score, log_odds
+from deferlearn.teams.machine_arrays import (
+    SURE,
+    MachineError,
+    as_class_scores,
+    as_score,
+    log_odds,
+)
 from deferlearn.teams.policy import seed_all
+from deferlearn.teams.probabilities import AnyCalibration, calibrate_classes, margins_in
 
 if TYPE_CHECKING:
     from deferlearn.teams.context import FoldContext
     from deferlearn.teams.samples import Samples
 
-# Of the logistic regression that calibrates: as good as none, and finite where scores separate the classes.
-WEAK_PENALTY = 100.0
-MOST_NEWTON_STEPS, NEWTON_TOL = 100, 1e-10
-# Scores that differ by no more than so much of their size are equal.
-ROUNDING = 1e-12
 # Up to so many values a classifier is fitted by one OpenMP thread.
 FEW_VALUES = 1_000_000
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """From the score of a machine to log-odds: ``slope * score + offset``."""
-
-    slope: float
-    offset: float
-
-    def __call__(self, scores: Array) -> Array:
-        """Log-odds of the second class."""
-        return self.slope * scores + self.offset
-
-
-def calibrate(scores: Array, y: Array, weights: Array, rising: bool = True) -> Calibration:
-    """Fit a logistic curve to the classes (-1, +1) of samples that the machine had not seen.
-
-    A machine that knows nothing may seem to be wrong more often than right. With ``rising`` its curve is
-    flat then, so that no team answers against its machine.
-
-    It is scikit-learn's `LogisticRegression` with one feature, the standardised score, by Newton's method;
-    a search fits a thousand of them, and scikit-learn spends milliseconds around each.
-    """
-    if len(np.unique(y)) < 2:
-        return Calibration(0.0, float(y[0]))
-    # In units of the largest, since squares of huge scores are not finite.
-    size = float(np.abs(scores).max()) or 1.0
-    centre, spread = size * float((scores / size).mean()), size * float((scores / size).std())
-    if spread <= ROUNDING * size:  # equal scores: their mean may differ from them in the last digit
-        spread = size
-    z = (scores - centre) / spread
-    design = np.column_stack([z, np.ones(len(z))])
-    penalty = np.array([1.0 / WEAK_PENALTY, 0.0])
-
-    def loss(beta: Array) -> float:
-        return float(weights @ np.logaddexp(0.0, -y * (design @ beta)) + penalty @ beta**2 / 2)
-
-    beta = np.zeros(2)
-    value = loss(beta)
-    for _ in range(MOST_NEWTON_STEPS):
-        wrong = 1.0 / (1.0 + np.exp(np.clip(y * (design @ beta), -500.0, 500.0)))
-        gradient = design.T @ (-weights * y * wrong) + penalty * beta
-        curvature = (design.T * (weights * wrong * (1.0 - wrong))) @ design + np.diag(penalty)
-        step = np.linalg.lstsq(curvature, gradient, rcond=None)[0]
-        # Halved until the loss falls: far from the minimum, a whole step may pass it.
-        while (after := loss(beta - step)) > value and np.abs(step).max() > NEWTON_TOL:
-            step = step / 2
-        if after > value or np.abs(step).max() <= NEWTON_TOL:
-            break
-        beta, value = beta - step, after
-    if rising and beta[0] < 0.0:
-        mean = float(weights @ (y > 0) / weights.sum())
-        return Calibration(0.0, float(np.log(mean / (1.0 - mean))))
-    slope = float(beta[0]) / spread
-    return Calibration(slope, float(beta[1]) - slope * centre)
-
-
-def calibrated_in(
-    context: "FoldContext", raw: Array, rising: bool = True
-) -> tuple[Array, list[Array]]:
-    """Held-out scores as log-odds, by curves that have not seen the fold; and those of each curve's own."""
-    y, weights = context.samples.y, context.samples.weights
-    curves = [calibrate(raw[rest], y[rest], weights[rest], rising) for rest, _ in context.splits]
-    parts = list(zip(curves, context.splits, strict=True))
-    margin = context.join([curve(raw[fold]) for curve, (_, fold) in parts])
-    return margin, [curve(raw[rest]) for curve, (rest, _) in parts]
 
 
 def _threads_for(X: Any) -> AbstractContextManager[None]:
@@ -106,11 +46,16 @@ def _threads_for(X: Any) -> AbstractContextManager[None]:
     return one_openmp_thread() if X.shape[0] * X.shape[1] <= FEW_VALUES else nullcontext()
 
 
-def scores_from(estimator: Any, X: Any) -> Array:
-    """What a fitted classifier says of cases, as one number each that grows with the second class."""
+def scores_from(estimator: Any, X: Any, classes: NDArray[Any] | None = None) -> Array:
+    """What a fitted classifier says of cases, as one number each that grows with the second class.
+
+    With ``classes``, of which there are more than two, a column for each of them.
+    """
     try:
         with _threads_for(X):
-            if hasattr(estimator, "decision_function"):
+            if classes is not None:
+                scores = _class_scores(estimator, X, classes)
+            elif hasattr(estimator, "decision_function"):
                 said = np.asarray(estimator.decision_function(X), dtype=np.float64)
                 scores = said.reshape(X.shape[0])
             else:
@@ -128,6 +73,29 @@ def scores_from(estimator: Any, X: Any) -> Array:
     return scores
 
 
+def _class_scores(estimator: Any, X: Any, classes: NDArray[Any]) -> Array:
+    """A score for each of several classes; a class that the classifier has not seen has the lowest."""
+    known = codes_among(np.asarray(estimator.classes_), classes, "classes_ of the machine")
+    # Probabilities first where classes are missing: then decision values may be of another shape.
+    by_decision = hasattr(estimator, "decision_function") and len(known) == len(classes)
+    if by_decision or not hasattr(estimator, "predict_proba"):
+        said = np.asarray(estimator.decision_function(X), dtype=np.float64)
+        if said.ndim == 1:
+            said = np.column_stack([-said, said])
+        if said.shape[1] != len(known):
+            raise MachineError(
+                f"machine={estimator!r} gives {said.shape[1]} decision values per case for "
+                f"{len(known)} classes: set decision_function_shape='ovr', or an option for probabilities."
+            )
+        scores = np.repeat(said.min(axis=1, keepdims=True), len(classes), axis=1)
+    else:
+        said = np.asarray(estimator.predict_proba(X), dtype=np.float64)
+        said = np.log(np.maximum(said, SURE / len(classes)))
+        scores = np.full((len(said), len(classes)), np.log(SURE / len(classes)))
+    scores[:, known] = said
+    return scores
+
+
 @dataclass(eq=False)
 class BroughtMachine:
     """A fitted classifier with the calibration of its scores.
@@ -136,16 +104,19 @@ class BroughtMachine:
     ----------
     estimator : classifier
         Fitted on all samples.
-    calibration : Calibration
+    calibration : Calibration, SoftmaxCalibration or StepCalibration
         Learned from held-out samples.
+    classes : ndarray or None
+        The labels, if there are more than two.
     """
 
     estimator: Any
-    calibration: Calibration
+    calibration: Calibration | AnyCalibration
+    classes: NDArray[Any] | None = None
 
     def decision_function(self, X: Any) -> Array:
-        """Calibrated log-odds of the second class."""
-        return self.calibration(scores_from(self.estimator, X))
+        """Calibrated log-odds of the second class; of several, the logarithms of probabilities."""
+        return self.calibration(scores_from(self.estimator, X, self.classes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,6 +157,8 @@ class BroughtSettings:
         A classifier may know its own samples by heart. So its "own" decision values, too, are those of
         samples that it had not seen, calibrated in the same way: equal scores stay equal.
         """
+        if context.samples.coding.several:
+            return margins_in(context, self._raw(context))
         # Given scores may well grow with the first class.
         return calibrated_in(context, self._raw(context), rising=self.can_be_refitted)
 
@@ -193,15 +166,18 @@ class BroughtSettings:
         """The machine fitted on all samples, and decision values as `margins_in` explains them."""
         samples, raw = context.samples, self._raw(context)
         estimator = fitted_on(samples.training_part(), self.estimator, context.seed)
+        if samples.coding.several:
+            calibration = calibrate_classes(raw, samples.codes, samples.coding)
+            return BroughtMachine(estimator, calibration, samples.classes), calibration(raw)
         curve = calibrate(raw, samples.y, samples.weights, rising=self.can_be_refitted)
-        machine = BroughtMachine(estimator, curve)
-        return machine, machine.calibration(raw)
+        return BroughtMachine(estimator, curve), curve(raw)
 
     def _raw(self, context: "FoldContext") -> Array:
         """Scores of held-out samples, not calibrated."""
         samples = context.samples
         if not self.can_be_refitted:  # then no sample has to be held out
-            return scores_from(clone(self.estimator).fit(samples.X, samples.labels), samples.X)
+            estimator = clone(self.estimator).fit(samples.X, samples.labels)
+            return scores_from(estimator, samples.X, _several(samples))
         return context.once(
             ("raw", context.machine),
             lambda: context.join(
@@ -228,6 +204,11 @@ class GivenScores(BroughtSettings):
         return {"machine": None}
 
 
+def _several(samples: "Samples") -> NDArray[Any] | None:
+    """The classes, if there are more than two."""
+    return samples.classes if samples.coding.several else None
+
+
 def fitted_on(samples: "Samples", estimator: Any, seed: int) -> Any:
     """A clone fitted on samples, with their weights if they differ and it can take them."""
     model = clone(estimator)
@@ -245,15 +226,21 @@ def _scores_without(
     train: Index, test: Index, samples: "Samples", estimator: Any, seed: int
 ) -> Array:
     part = samples.part(train).training_part()
-    if len(np.unique(part.y)) < 2:  # a machine that knows one class answers with it
-        return np.full(len(test), part.y[0] if len(part) else 0.0)
-    return scores_from(fitted_on(part, estimator, seed), samples.X[test])
+    if len(np.unique(part.codes)) < 2:  # a machine that knows one class answers with it
+        shape = (len(test), len(samples.classes)) if samples.coding.several else len(test)
+        scores = np.zeros(shape)
+        if len(part):
+            scores[..., part.codes[:1]] = 1.0
+            scores = scores if samples.coding.several else np.full(shape, part.y[0])
+        return scores
+    return scores_from(fitted_on(part, estimator, seed), samples.X[test], _several(samples))
 
 
 class ScoreColumn(ClassifierMixin, BaseEstimator):
     """The machine of a team that is given its scores: they are the last column of X.
 
-    Scores that are all between 0 and 1 when it is fitted are probabilities, and become log-odds.
+    With more than two classes there is a column for each. Scores that are all between 0 and 1 when it is
+    fitted are probabilities, and become log-odds, or logarithms of the probabilities of several classes.
     """
 
     def __sklearn_tags__(self) -> Any:
@@ -269,10 +256,10 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Features, and the scores as the last column.
         y : array-like of shape (n_samples,)
-            Two classes.
+            Labels.
         """
-        scores = _last_column(X)
         self.classes_ = np.unique(y)
+        scores = self._columns(X)
         self.probabilities_ = bool(scores.min() >= 0.0 and scores.max() <= 1.0)
         return self
 
@@ -285,8 +272,13 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
             As in `fit`.
         """
         check_is_fitted(self)
-        scores = _last_column(X)
-        return as_score(scores, self.probabilities_)
+        scores = self._columns(X)
+        if len(self.classes_) == 2:
+            return as_score(scores[:, 0], self.probabilities_)
+        return as_class_scores(scores, self.probabilities_)
+
+    def _columns(self, X: Any) -> Array:
+        return _last_columns(X, score_columns(len(self.classes_)))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The second class where the score is positive, or the probability larger than 1/2.
@@ -297,45 +289,76 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
             As in `fit`.
         """
         decision = self.decision_function(X)  # which says first if nothing has been fitted
+        if decision.ndim == 2:
+            return np.asarray(self.classes_[decision.argmax(axis=1)])
         return np.asarray(self.classes_[(decision > 0).astype(np.int64)])
 
 
-def _last_column(X: Any) -> Array:
-    column = X[:, [-1]]
-    return np.asarray(column.todense() if sp.issparse(column) else column, dtype=np.float64)[:, 0]
+def score_columns(n_classes: int) -> int:
+    """How many columns of X hold the machine's scores, where they are given."""
+    return 1 if n_classes == 2 else n_classes
+
+
+def _last_columns(X: Any, count: int) -> Array:
+    columns = X[:, -count:]
+    return np.asarray(columns.todense() if sp.issparse(columns) else columns, dtype=np.float64)
 
 
 def with_scores(X: Any, scores: Array) -> Any:
-    """Features with the machine's scores as the last column."""
+    """Features with the machine's scores as the last columns."""
     if sp.issparse(X):
-        return sp.csr_array(sp.hstack([X, sp.csr_array(scores[:, None])]))
-    return np.hstack([X, scores[:, None]])
+        return sp.csr_array(sp.hstack([X, sp.csr_array(scores)]))
+    return np.hstack([X, scores])
 
 
-def read_scores(machine_scores: Any, n: int) -> Array:
-    """The scores of n cases as numbers, checked; of two columns, one per class, the second is taken."""
+def read_scores(machine_scores: Any, n: int, classes: NDArray[Any]) -> Array:
+    """The scores of n cases as numbers, checked: one column for two classes, else one per class.
+
+    Of two columns for two classes, the second is taken.
+    """
+    _check_names(machine_scores, classes)
     try:
         scores = np.asarray(machine_scores, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"machine_scores must hold numbers: {error}") from None
-    if scores.ndim == 2 and scores.shape[1] == 2:
+    if len(classes) > 2:
+        if scores.ndim != 2 or scores.shape[1] != len(classes):
+            raise ValueError(
+                f"machine_scores has the shape {scores.shape}: give a column for each of the "
+                f"{len(classes)} classes, in the order {shown(classes.tolist())}."
+            )
+    elif scores.ndim == 2 and scores.shape[1] == 2:
         scores = scores[:, 1]
-    if scores.ndim != 1:
-        raise ValueError(
-            f"machine_scores has the shape {scores.shape}: give one score per case, or two columns of "
-            "probabilities, one per class."
-        )
+    if len(classes) == 2:
+        if scores.ndim != 1:
+            raise ValueError(
+                f"machine_scores has the shape {scores.shape}: give one score per case, or two columns of "
+                "probabilities, one per class."
+            )
+        scores = scores[:, None]
     if len(scores) != n:
         raise ValueError(
             f"machine_scores has {len(scores)} rows, but X has {n}: give one per case."
         )
-    bad = np.flatnonzero(~np.isfinite(scores))
+    bad = np.flatnonzero(~np.isfinite(scores).all(axis=1))
     if len(bad):
+        row = scores[bad[0]]
         raise ValueError(
-            f"machine_scores has {scores[bad[0]]} at row {bad[0]} (and {len(bad) - 1} more such rows): a "
-            "case without a score cannot be decided; leave it out, or send it to a human."
+            f"machine_scores has {row[~np.isfinite(row)][0]} at row {bad[0]} (and {len(bad) - 1} more "
+            "such rows): a case without a score cannot be decided; leave it out, or send it to a human."
         )
     return scores
+
+
+def _check_names(machine_scores: Any, classes: NDArray[Any]) -> None:
+    """Refuse a frame whose columns are named by the classes in another order."""
+    names = list(getattr(machine_scores, "columns", ()))
+    labels = classes.tolist()
+    if names != labels and len(names) == len(labels) and set(names) == set(labels):
+        raise ValueError(
+            f"machine_scores has the columns {shown(names)}, but the order of the classes is "
+            f"{shown(labels)}: give machine_scores[{labels!r}]."
+        )
 
 
 def check_machine(machine: Any, name: str = "machine", *, optional: bool = True) -> None:

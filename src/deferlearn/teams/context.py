@@ -7,14 +7,17 @@ from functools import cached_property
 from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.base import clone
 
 from deferlearn._utils.types import Array, Bools, Index
+from deferlearn.humans.coding import Codes, codes_among
 from deferlearn.objective import NumericalError
 from deferlearn.teams.folds import splits_from
 from deferlearn.teams.held_out import Split, held_out
 from deferlearn.teams.machine import MachineSettings
+from deferlearn.teams.probabilities import ClassMachine, calibrate_classes, margins_in
 from deferlearn.teams.samples import Samples
 
 Made = TypeVar("Made")
@@ -30,15 +33,15 @@ class HeldOutScores(NamedTuple):
 
     Attributes
     ----------
-    decision : ndarray of shape (n_samples,)
-        The machine's decision values.
+    said : ndarray of int of shape (n_samples,)
+        The machine's answers, as places among the classes.
     score : ndarray of shape (n_samples,)
         Deferral scores that can be compared across folds; a sample with -inf is never deferred.
     rate : float
         The share of the samples to be deferred.
     """
 
-    decision: Array
+    said: Codes
     score: Array
     rate: float
 
@@ -111,11 +114,29 @@ class FoldContext:
         return type(team), str(params)
 
     def margins(self) -> tuple[Array, list[Array]]:
-        """Decision values of machines without a fold: of every sample, and of each machine's own."""
+        """Decision values of machines without a fold: of every sample, and of each machine's own.
+
+        With several classes these are logarithms of probabilities, a column per class; see
+        `teams.probabilities`.
+        """
         settings = self.samples.settings
         if not isinstance(settings, MachineSettings):
             return self.once(("margins", self.machine), lambda: settings.margins_in(self))
-        key = ("margins", self.machine)
+        if self.samples.coding.several:
+            return self.once(
+                ("margins", self.machine), lambda: margins_in(self, self.class_scores())
+            )
+        made = self._by_alpha("decisions", _margins)
+        return self.join([new for new, _ in made]), [own for _, own in made]
+
+    def class_scores(self) -> Array:
+        """Held-out decision values of the SVMs that tell several classes apart, not calibrated."""
+        return self.join(self._by_alpha("class scores", _class_scores))
+
+    def _by_alpha(self, kind: str, solve: Callable[..., Any]) -> list[Any]:
+        """What SVMs without each fold say; machines that differ in alpha only are solved together."""
+        settings = self.samples.settings
+        key = (kind, self.machine)
         if key not in self._made:
             # Machines that differ in alpha only are solved one after the other, fold by fold.
             family = dict.fromkeys(
@@ -129,15 +150,15 @@ class FoldContext:
                 for member in family
                 if replace(member, alpha=settings.alpha) == settings
             ]
-            parts = held_out(_margins, self.splits, self.samples, alphas, n_jobs=self.n_jobs)
+            parts = held_out(solve, self.splits, self.samples, alphas, n_jobs=self.n_jobs)
             for place, alpha in enumerate(alphas):
                 solved = self.with_machine(replace(settings, alpha=alpha)).machine
-                self._made["margins", solved] = [part[place] for part in parts]
-        made = self._made[key]
+                self._made[kind, solved] = [part[place] for part in parts]
+        made: list[Any] = self._made[key]
         for part in made:
             if isinstance(part, NumericalError):
                 raise part
-        return self.join([new for new, _ in made]), [own for _, own in made]
+        return made
 
     def final(self) -> tuple[Any, Array]:
         """The machine fitted on all samples, and its decision values of them."""
@@ -147,14 +168,19 @@ class FoldContext:
             if not isinstance(settings, MachineSettings):
                 final: tuple[Any, Array] = settings.final_in(self)
                 return final
-            machine = self.samples.placed(self.samples.training_part().solve())
-            return machine, machine.decision_function(self.samples.X)
+            samples = self.samples
+            machine = samples.placed(samples.training_part().solve())
+            if samples.coding.several:
+                raw = self.class_scores() if self.folds else machine.decision_function(samples.X)
+                calibration = calibrate_classes(raw, samples.codes, samples.coding)
+                return ClassMachine(machine, calibration), calibration(raw)
+            return machine, machine.decision_function(samples.X)
 
         return self.once(("final", self.machine), make)
 
-    def join(self, parts: Sequence[Array]) -> Array:
+    def join(self, parts: Sequence[NDArray[Any]]) -> Any:
         """What was found fold by fold, in the order of the samples."""
-        out = np.empty(len(self.samples))
+        out = np.empty((len(self.samples), *parts[0].shape[1:]), dtype=parts[0].dtype)
         for fold, part in zip(self.folds, parts, strict=True):
             out[fold] = part
         return out
@@ -178,7 +204,7 @@ def _margins(
         if isinstance(objective, NumericalError):
             found[place] = objective
             continue
-        machine = whole.placed(part.with_alpha(alphas[place]).machine_in(objective))
+        machine: Any = whole.placed(part.with_alpha(alphas[place]).machine_in(objective))
         decided = machine.decide_by(values) if share else machine.decision_function(new)
         own = (
             part.own_decisions(objective, machine)
@@ -187,6 +213,27 @@ def _margins(
         )
         found[place] = (decided, own)
     return found
+
+
+def _class_scores(
+    train: Index, test: Index, samples: Samples, alphas: list[float]
+) -> list[Array | NumericalError]:
+    """For each alpha, scores of the rows ``test`` by the machines that tell classes apart, or the error."""
+    whole, new = samples.part(train).training_part(), samples.seen_by(test, train)
+    if samples.trained_on is not None and samples.settings.precomputed:
+        new = new[:, np.flatnonzero(samples.trained_on[train])]
+    share = len(alphas) > 1 and len(test) * len(train) <= SHARED_VALUES
+    values = whole.settings.kernel_values(new, whole.X) if share else None
+    found: list[Any] = [[] for _ in alphas]
+    for part in whole.told_apart():
+        for place, objective in part.objectives(alphas):
+            if isinstance(objective, NumericalError) or isinstance(found[place], NumericalError):
+                found[place] = objective if isinstance(objective, NumericalError) else found[place]
+                continue
+            machine: Any = part.with_alpha(alphas[place]).machine_in(objective)
+            decided = machine.decide_by(values) if share else machine.decision_function(new)
+            found[place].append(decided)
+    return [one if isinstance(one, NumericalError) else np.column_stack(one) for one in found]
 
 
 def places(score: Array, rate: float) -> Array:
@@ -200,12 +247,12 @@ def places(score: Array, rate: float) -> Array:
 def scores_by_fitting(team: Any, context: FoldContext) -> HeldOutScores:
     """Held-out scores of any team: it is fitted without each fold, and asked about the fold."""
 
-    def make() -> list[tuple[Array, Array, float]]:
+    def make() -> list[tuple[Codes, Array, float]]:
         return held_out(_fit_and_ask, context.splits, team, context.samples, n_jobs=context.n_jobs)
 
     parts = context.once(("fitted", context.machine, context.name_of(team)), make)
     return HeldOutScores(
-        context.join([decision for decision, _, _ in parts]),
+        context.join([said for said, _, _ in parts]),
         context.join([places(score, rate) for _, score, rate in parts]),
         context.mean_rate([rate for _, _, rate in parts]),
     )
@@ -213,14 +260,15 @@ def scores_by_fitting(team: Any, context: FoldContext) -> HeldOutScores:
 
 def _fit_and_ask(
     train: Index, test: Index, team: Any, samples: Samples
-) -> tuple[Array, Array, float]:
-    if len(np.unique(samples.y[train])) < 2:
+) -> tuple[Codes, Array, float]:
+    if len(np.unique(samples.codes[train])) < 2:
         # Where one class alone is left the machine answers with it, and no case is deferred.
-        return np.full(len(test), samples.y[train][0]), np.zeros(len(test)), 0.0
+        return np.full(len(test), samples.codes[train][0]), np.zeros(len(test)), 0.0
     part = samples.part(train)
     with warnings.catch_warnings():
         # What a part of the samples lacks is no news; the fit on all of them warns of it.
         warnings.simplefilter("ignore", UserWarning)
         team = clone(team).fit(part.X, part.labels, **part.human.given)
     new = samples.seen_by(test, train)
-    return team.decision_function(new), team.deferral_score(new), float(team.deferral_rate_)
+    said = codes_among(np.asarray(team.predict(new)), samples.classes, "predict(X)")
+    return said, team.deferral_score(new), float(team.deferral_rate_)

@@ -11,7 +11,7 @@ from deferlearn._utils.types import Array, Index
 
 # The compiled engine is imported where it is used: a stored machine decides without it.
 if TYPE_CHECKING:
-    from deferlearn.objective import ApproximateSVMObjective, SVMObjective
+    from deferlearn.objective import ApproximateSVMObjective, SumObjective, SVMObjective
 
     # Either can be asked for gains and for its machine.
     MachineObjective = SVMObjective | ApproximateSVMObjective
@@ -92,9 +92,27 @@ class MachineSettings:
             return ApproximateSVMObjective(
                 X, y, self.alpha, fit_intercept=self.fit_intercept, weights=weights
             )
-        # The settings have the names of the objective's parameters.
-        options = {name: value for name, value in vars(self).items() if name != "approximate"}
-        return SVMObjective(X, y, **options, weights=weights, n_jobs=n_jobs)
+        return SVMObjective(X, y, **self._options(), weights=weights, n_jobs=n_jobs)
+
+    def class_objective(
+        self,
+        X: Any,
+        codes: Index,
+        n_classes: int,
+        kind: Any,
+        weights: Array,
+        n_jobs: int | None = None,
+    ) -> SumObjective:
+        """The sum of the objectives of the machines that tell several classes apart, solved."""
+        from deferlearn.objective import class_objective
+
+        return class_objective(
+            X, codes, n_classes, kind, **self._options(), weights=weights, n_jobs=n_jobs
+        )
+
+    def _options(self) -> dict[str, Any]:
+        """The parameters of an exact objective, whose names the settings have."""
+        return {name: value for name, value in vars(self).items() if name != "approximate"}
 
 
 def settings_of(estimator: Any, X: Any, signs: Array) -> MachineSettings:
@@ -162,6 +180,20 @@ class Machine:
         if len(self.support) == 0:
             return np.full(values.shape[0], self.intercept)
         return _products(values[:, self.support], self.dual_coef) + self.intercept
+
+
+@dataclass(eq=False)
+class SumMachine:
+    """Machines for two classes that together tell several apart, a column of decision values each."""
+
+    parts: list[Machine]
+
+    def decision_function(self, X: Any) -> Array:
+        """Decision values of validated rows: (n_samples, n_machines)."""
+        return np.column_stack([part.decision_function(X) for part in self.parts])
+
+
+AnyMachine = Machine | SumMachine
 
 
 def _products(X: Any, weights: Array) -> Array:

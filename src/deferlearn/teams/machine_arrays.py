@@ -36,6 +36,20 @@ def as_score(scores: Array, probabilities: bool) -> Array:
     return log_odds(scores, SURE_SCORE)
 
 
+def as_class_scores(scores: Array, probabilities: bool) -> Array:
+    """Given scores of several classes as they are, or logarithms of probabilities."""
+    if not probabilities:
+        return scores
+    bad = np.flatnonzero(((scores < 0.0) | (scores > 1.0)).any(axis=1))
+    if len(bad):
+        raise MachineError(
+            f"Row {bad[0]} of machine_scores is {scores[bad[0]].tolist()}, but all scores in fit were "
+            "between 0 and 1, and were taken as probabilities: give probabilities, or fit with scores of "
+            "one kind."
+        )
+    return np.asarray(np.log(np.maximum(scores, SURE_SCORE)))
+
+
 def log_odds(probability: Array, sure: float = SURE) -> Array:
     """Log-odds of probabilities, none of them infinite."""
     clipped = np.clip(probability, sure, 1.0 - sure)
@@ -128,6 +142,7 @@ def as_arrays(machine: Any) -> Any:
     """
     from deferlearn.teams.blend import BlendedMachine
     from deferlearn.teams.brought import BroughtMachine, ScoreColumn
+    from deferlearn.teams.calibration import Calibration
 
     if isinstance(machine, Machine):
         if not isinstance(machine.settings.kernel, str) or machine.settings.precomputed:
@@ -142,7 +157,9 @@ def as_arrays(machine: Any) -> Any:
         return None if None in members else MeanMachine(members)
     if isinstance(machine, BroughtMachine):
         inner, curve = as_arrays(machine.estimator), machine.calibration
-        return None if inner is None else CalibratedMachine(inner, curve.slope, curve.offset)
+        if inner is None or not isinstance(curve, Calibration):  # of several classes, it is not
+            return None
+        return CalibratedMachine(inner, curve.slope, curve.offset)
     if isinstance(machine, ScoreColumn):
         return ScoreMachine(machine.probabilities_)
     forest = forest_arrays(machine)

@@ -4,6 +4,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 from deferlearn._utils.types import Array
+from deferlearn.humans.coding import Codes
 from deferlearn.teams.blend import BlendedMachine, settings_from
 from deferlearn.teams.brought import BroughtMachine, GivenScores, check_machine, takes_sparse
 from deferlearn.teams.context import FoldContext
@@ -44,6 +45,17 @@ class MachineTeam(SVMTeam):
                 "the machine, so give one of them."
             )
 
+    def _note_probabilities(self, context: FoldContext) -> None:
+        """Learn probabilities from held-out samples; of several classes, margins are probabilities."""
+        self._odds = None
+        if context.folds and not context.samples.coding.several:
+            self._learn_probabilities(context.samples, context.margins()[0])
+
+    def _answers(self, decision: Array) -> Codes:
+        if self._coding.several:
+            return self._coding.by_probability(decision)
+        return super()._answers(decision)
+
     @property
     def machine_(self) -> Any:
         """The fitted classifier, if one was brought, and a list of them for a blend.
@@ -74,12 +86,12 @@ class MachineTeam(SVMTeam):
             return super()._machine_settings(X, y)
         return settings_from(self.machine, X, y)
 
-    def _in_folds(self, samples: Samples, context: FoldContext | None, needed: bool) -> FoldContext:
-        """The context of a search, or one with folds of its own if these are needed."""
+    def _in_folds(self, samples: Samples, context: FoldContext | None) -> FoldContext:
+        """The context of a search, or one with folds of its own; without any if ``cv=None``."""
         if context is not None:
             return context
         seed = draw_seed(self.random_state)
         context = FoldContext(samples, [], seed, self.n_jobs)
-        if self.cv is None or not (needed or samples.settings.needs_folds):
+        if self.cv is None:
             return context
         return replace(context, folds=random_folds(self.cv, samples.X, samples.y, seed))

@@ -80,9 +80,8 @@ def check_folds(cv: Any, n_jobs: Any) -> None:
         raise ValueError(f"n_jobs={plain(n_jobs)!r} must be a whole number other than 0, or None.")
 
 
-def error_weights(class_weight: Any, y: Any, signs: Any, classes: Any) -> Any:
-    """What an error on each sample costs; ``signs`` are y as -1 and +1."""
-    codes = (signs > 0).astype(np.int64)
+def error_weights(class_weight: Any, codes: Any, classes: Any) -> Any:
+    """What an error on each sample costs, by the places of their labels among the classes."""
     if class_weight is None:
         return np.ones(len(codes))
     if not (isinstance(class_weight, dict) or class_weight == "balanced"):
@@ -103,4 +102,32 @@ def error_weights(class_weight: Any, y: Any, signs: Any, classes: Any) -> Any:
                     f"{plain(weight)!r}."
                 )
         return np.array([float(class_weight.get(c, 1.0)) for c in classes.tolist()])[codes]
-    return compute_class_weight("balanced", classes=classes, y=y)[codes]
+    return compute_class_weight("balanced", classes=np.arange(len(classes)), y=codes)[codes]
+
+
+def sample_weights(sample_weight: Any, codes: Any) -> Any:
+    """Weights of samples, all positive; ones if none are given. ``codes`` are the samples' classes."""
+    n = len(codes)
+    if sample_weight is None:
+        return np.ones(n)
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight must hold numbers: {error}") from None
+    if weights.shape != (n,):
+        raise ValueError(
+            f"sample_weight has the shape {weights.shape}, but X has {n} rows: give one number per sample."
+        )
+    bad = np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))
+    if len(bad) and not weights.any():
+        raise ValueError("Sample weights must contain at least one non-zero number.")
+    if len(bad) and len(np.unique(codes[weights > 0])) < 2:
+        raise ValueError(
+            "The samples with a positive sample_weight are all of one class; two classes are needed."
+        )
+    if len(bad):
+        raise ValueError(
+            f"sample_weight must be positive, got {weights[bad[0]]:g} at row {bad[0]}: leave out samples "
+            "that are not to count."
+        )
+    return weights

@@ -81,7 +81,8 @@ class DeferralPolicy(BaseEstimator):
     @property
     def ranks_by_margin(self) -> bool:
         """Whether the fitted policy is a linear function of the margin: then only its sign was learned."""
-        return self.features == "margin" and hasattr(_last_step(self.estimator_), "coef_")
+        coef = getattr(_last_step(self.estimator_), "coef_", None)
+        return self.features == "margin" and coef is not None and np.size(coef) == 1
 
     def fit(self, X: Any, margin: Any, deferred: Any, random_state: Any = None) -> Self:
         """Learn which samples were deferred.
@@ -193,7 +194,8 @@ class DeferralPolicy(BaseEstimator):
     def _features(self, X: Any, margin: Any) -> Any:
         if self.features == "x":
             return X
-        column = np.asarray(margin, dtype=np.float64)[:, None]
+        column = np.asarray(margin, dtype=np.float64)
+        column = column.reshape(len(column), -1)  # a machine for several classes may have several
         column = column if self.signed else np.abs(column)
         if self.features == "margin":
             return column

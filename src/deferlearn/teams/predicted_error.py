@@ -199,14 +199,17 @@ class PredictedErrorTriage(Triage):
         """The model of the errors of a machine whose decision values of its samples are ``own``."""
         answers = samples.human.scores[train]
         read = ~np.isnan(answers).all(axis=1)
-        errs = differs_from_human(own[read], answers[read])
+        # As -1 and +1, or as codes of several classes, like the answers.
+        said = samples.answers(own[read])
+        said = said if samples.coding.several else 2 * said - 1
+        errs = differs_from_human(said, answers[read], several=samples.coding.several)
         return self._model(samples.seen_by(train, train)[read], errs, seed)
 
     def _human_model(self, train: Index, test: Index, samples: Samples, seed: int) -> Any:
         """The model of the human's errors, which knows nothing of the machine."""
         answers, y = samples.human.scores[train], samples.y[train]
         read = ~np.isnan(answers).all(axis=1)
-        errs = disagrees_with_self(answers[read], y[read])
+        errs = disagrees_with_self(answers[read], y[read], several=samples.coding.several)
         return self._model(samples.seen_by(train, train)[read], errs, seed)
 
     def _model(self, X: Any, errs: Bools, seed: int) -> Any:
@@ -239,28 +242,39 @@ def _probability_of_error(model: Any, X: Any) -> Array:
     return np.asarray(model.predict_proba(X)[:, 1], dtype=np.float64)
 
 
-def differs_from_human(machine: Array, scores: Array) -> Bools:
+def differs_from_human(machine: Any, scores: Array, several: bool = False) -> Bools:
     """Whether the machine's answer is not the one that the team would get from the human.
 
     That is the majority of those who answered, ties to the first. Every row needs an answer.
     """
-    said = np.where(np.isnan(scores), np.nan, np.where(scores >= 0, 1.0, -1.0))
-    return np.asarray(np.where(machine > 0, 1.0, -1.0) != majority_labels(said))
+    said = scores
+    if not several:
+        said = np.where(np.isnan(scores), np.nan, np.where(scores >= 0, 1.0, -1.0))
+    return np.asarray(machine != majority_labels(said))
 
 
-def disagrees_with_self(scores: Array, signs: Array) -> Bools:
+def disagrees_with_self(scores: Array, signs: Array, several: bool = False) -> Bools:
     """Whether humans err: whether two halves of them differ.
 
     Those who answered are split in their order into two halves, the first one larger if need be; each
-    half's scores are averaged, and the sign is its answer. Of a single one the truth is the judge.
+    half's scores are averaged, and the sign is its answer; of several classes, its majority is. Of a
+    single one the truth is the judge.
     """
     given = ~np.isnan(scores)
     count = given.sum(axis=1, keepdims=True)
     place = np.cumsum(given, axis=1) - 1
     in_first = given & (2 * place < count)
-    first = _sign_of_mean(scores, in_first)
-    second = _sign_of_mean(scores, given & ~in_first)
+    answer = _majority if several else _sign_of_mean
+    first, second = answer(scores, in_first), answer(scores, given & ~in_first)
     return np.where(count[:, 0] == 1, first != signs, first != second)
+
+
+def _majority(codes: Array, members: Bools) -> Array:
+    """The majority of the members; NaN where there are none."""
+    return np.asarray(
+        majority_labels(np.where(members, codes, np.nan), default=np.full(len(codes), np.nan)),
+        dtype=np.float64,
+    )
 
 
 def _sign_of_mean(scores: Array, members: Bools) -> Array:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deferlearn._utils.types import Array
 from deferlearn.teams.forest_arrays import ForestArrays
@@ -29,10 +30,20 @@ class Ranking(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ByUncertainty:
-    """The less sure the machine is, the higher the score: `UncertaintyTriage`."""
+    """The less sure the machine is, the higher the score: `UncertaintyTriage`.
+
+    Attributes
+    ----------
+    stakes : ndarray of shape (n_classes, n_classes), or empty
+        What each answer to a case of each class costs, if there are more than two.
+    """
+
+    stakes: Any = ()
 
     def rank(self, X: Array, margin: Array) -> Ranked:
-        """The negative distance from the boundary."""
+        """The negative distance from the boundary; of several classes, the expected cost of the answer."""
+        if margin.ndim == 2:
+            return Ranked(read_margin(margin, self.stakes)[2])
         return Ranked(-np.abs(margin))
 
 
@@ -113,13 +124,14 @@ class ByAdvantage:
 
     def rank(self, X: Array, margin: Array) -> Ranked:
         """The difference of the expected costs."""
-        sure = np.abs(margin)
+        _, sure, _ = read_margin(margin, self.weights)
         if self.machine is None:
             machine = expected_machine(margin, self.steps, self.weights, self.curve)
         else:
-            machine = self.machine.mean(np.hstack([X, margin[:, None]]))
+            machine = self.machine.mean(np.hstack([X, margin.reshape(len(X), -1)]))
         if self.human is None:
-            human = expected_human(margin, self.rates, self.curve if self.by_truth else ())
+            curve = self.curve if self.by_truth else ()
+            human = expected_human(margin, self.rates, curve, self.weights)
         else:
             human = self.human.mean(X)
         scores = machine - human - self.hair * sure / (1.0 + sure)
@@ -134,7 +146,16 @@ def _second_class(margin: Array, curve: Any) -> Array:
 
 
 def expected_machine(margin: Array, steps: Any, weights: Any, curve: Any) -> Array:
-    """What the machine's answer is expected to cost: by probabilities if there are weights, or by steps."""
+    """What the machine's answer is expected to cost: by probabilities if there are weights, or by steps.
+
+    With several classes ``margin`` are logarithms of probabilities, and ``weights`` are stakes.
+    """
+    if margin.ndim == 2:
+        said, sure, least = read_margin(margin, weights)
+        if not len(steps):
+            return least
+        by_answer = np.stack([np.interp(sure, *part) for part in steps], axis=1)
+        return np.asarray(by_answer[np.arange(len(said)), said])
     positive = margin > 0
     if len(weights):
         second = _second_class(margin, curve)
@@ -143,8 +164,26 @@ def expected_machine(margin: Array, steps: Any, weights: Any, curve: Any) -> Arr
     return np.where(positive, yes, no)
 
 
-def expected_human(margin: Array, rates: Any, curve: Any) -> Array:
+def read_margin(margin: Array, stakes: Any = ()) -> tuple[NDArray[np.int64], Array, Array]:
+    """The machine's answers, how sure it is of them, and what they are expected to cost.
+
+    With several classes, by the logarithms of their probabilities and the ``stakes``: what each answer
+    (column) to a case of each class (row) costs. Of two classes no cost is known.
+    """
+    if margin.ndim == 1:
+        return (margin > 0).astype(np.int64), np.abs(margin), np.zeros(0)
+    expected = np.exp(margin) @ np.asarray(stakes)
+    said = expected.argmin(axis=1)
+    low, second = np.partition(expected, 1, axis=1)[:, :2].T
+    return said, second - low, low
+
+
+def expected_human(margin: Array, rates: Any, curve: Any, stakes: Any = ()) -> Array:
     """What the human's answer is expected to cost: by true class if there is a curve, or by the answer."""
+    if margin.ndim == 2:
+        if len(curve):
+            return np.asarray(np.exp(margin) @ np.asarray(rates))
+        return np.asarray(np.asarray(rates)[read_margin(margin, stakes)[0]])
     if len(curve):
         second = _second_class(margin, curve)
         return np.asarray((1.0 - second) * rates[0] + second * rates[1])

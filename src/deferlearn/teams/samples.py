@@ -3,15 +3,16 @@
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deferlearn._utils.types import Array, Bools, Index
+from deferlearn.humans.coding import Codes, Coding, code_signs
 from deferlearn.humans.human import Human
-from deferlearn.humans.losses import LOSS_WRONG
-from deferlearn.teams.machine import Machine, machine_of
+from deferlearn.teams.machine import AnyMachine, SumMachine, machine_of
 
 if TYPE_CHECKING:
     from deferlearn.objective import NumericalError
@@ -31,10 +32,10 @@ class Samples:
         Features, or the Gram matrix of a precomputed kernel.
     labels : ndarray of shape (n_samples,)
         The true labels as the user gave them.
-    classes : ndarray of shape (2,)
-        The two labels; the second is the positive class.
-    y : ndarray of shape (n_samples,)
-        The labels as -1 and +1.
+    coding : Coding
+        The classes, and what it costs to mistake one for another.
+    codes : ndarray of int of shape (n_samples,)
+        The place of each label among the classes.
     weights : ndarray of shape (n_samples,)
         What an error on each sample costs, whoever errs.
     human : Human
@@ -47,15 +48,27 @@ class Samples:
 
     X: Any
     labels: NDArray[Any]
-    classes: NDArray[Any]
-    y: Array
+    coding: Coding
+    codes: Codes
     weights: Array
     human: Human
     settings: Any
     trained_on: Bools | None = None
 
     def __len__(self) -> int:
-        return len(self.y)
+        return len(self.codes)
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The labels in their order; of two, the second is the positive class."""
+        return self.coding.classes
+
+    @cached_property
+    def y(self) -> Array:
+        """The labels of two classes as -1 and +1; of more, their codes."""
+        if self.coding.several:
+            return self.codes.astype(np.float64)
+        return self.coding.signs(self.codes)[:, 0]
 
     def part(self, rows: Index) -> Self:
         """Some of the samples; of a Gram matrix their rows and columns."""
@@ -63,7 +76,7 @@ class Samples:
             self,
             X=self.seen_by(rows, rows),
             labels=self.labels[rows],
-            y=self.y[rows],
+            codes=self.codes[rows],
             weights=self.weights[rows],
             human=self.human.part(rows),
             trained_on=None if self.trained_on is None else self.trained_on[rows],
@@ -73,24 +86,48 @@ class Samples:
         """The samples that the machine is fitted on."""
         return self if self.trained_on is None else self.part(np.flatnonzero(self.trained_on))
 
-    def placed(self, machine: Machine) -> Machine:
+    def placed(self, machine: AnyMachine) -> AnyMachine:
         """A machine of the training part, with support vectors by their rows among all samples."""
         if self.trained_on is None:
             return machine
-        return replace(machine, support=np.flatnonzero(self.trained_on)[machine.support])
+        rows = np.flatnonzero(self.trained_on)
+        if isinstance(machine, SumMachine):
+            return SumMachine([replace(part, support=rows[part.support]) for part in machine.parts])
+        return replace(machine, support=rows[machine.support])
 
     def seen_by(self, rows: Index, fitted: Index) -> Any:
         """Features of some rows as a machine fitted on the rows ``fitted`` takes them."""
         X = self.X[rows]
         return X[:, fitted] if self.settings is not None and self.settings.precomputed else X
 
-    def objective(self, n_jobs: int | None = None) -> "MachineObjective":
-        """The machine's objective on these samples, solved."""
-        return self.settings.objective(self.X, self.y, self.weights, n_jobs)
+    def objective(self, n_jobs: int | None = None) -> Any:
+        """The machine's objective on these samples, solved; with several classes a sum of objectives."""
+        if not self.coding.several:
+            return self.settings.objective(self.X, self.y, self.weights, n_jobs)
+        return self.settings.class_objective(
+            self.X, self.codes, len(self.classes), self.coding.kind, self.weights, n_jobs
+        )
 
-    def machine_in(self, objective: "MachineObjective") -> Machine:
+    def machine_in(self, objective: Any) -> AnyMachine:
         """The machine in the present state of the objective."""
-        return machine_of(objective, self.X, self.y, self.weights, self.settings)
+        if not self.coding.several:
+            return machine_of(objective, self.X, self.y, self.weights, self.settings)
+        signs, kept = self.coding.signs(self.codes).T, objective.kept
+        if not kept.any():  # then it answers with the majority, as a machine for two classes does
+            most = np.array([np.bincount(self.codes).argmax()])
+            signs = np.repeat(self.coding.signs(most).T, len(self), axis=1)
+        return SumMachine(
+            [
+                machine_of(part, self.X, own, self.weights, self.settings)
+                for part, own in zip(objective.parts, signs, strict=True)
+            ]
+        )
+
+    def told_apart(self) -> Iterator[Self]:
+        """The same samples with two classes, once for each machine that tells classes apart."""
+        for signs in self.coding.signs(self.codes).T:
+            coding, codes = code_signs(signs)
+            yield replace(self, coding=coding, codes=codes)
 
     def with_alpha(self, alpha: float) -> Self:
         """The same samples for a machine with another regularisation."""
@@ -122,24 +159,35 @@ class Samples:
                 last = found
             yield place, found
 
-    def own_decisions(self, objective: "MachineObjective", machine: Machine) -> Array:
+    def own_decisions(self, objective: Any, machine: Any) -> Array:
         """Decision values of a machine that was fitted on these samples, or on some of them."""
+        if isinstance(machine, SumMachine):
+            parts = zip(objective.parts, machine.parts, strict=True)
+            return np.column_stack([self.own_decisions(part, own) for part, own in parts])
         if self.settings.linear or len(machine.support) == 0:
             return machine.decision_function(self.X)
-        return objective.own_decisions  # type: ignore[union-attr]
+        return np.asarray(objective.own_decisions)
 
-    def solve(self) -> Machine:
+    def solve(self) -> AnyMachine:
         """The machine fitted on all of these samples."""
         return self.machine_in(self.objective())
 
-    def machine_cost(self, margin: Array) -> Array:
-        """Cost of the machine's answers, in units of one error."""
-        return self.weights * ((margin > 0) != (self.y > 0))
+    def answers(self, margin: Array) -> Codes:
+        """The codes of a machine's answers, by its margins as `FoldContext.margins` gives them."""
+        if self.coding.several:
+            return self.coding.by_probability(margin)
+        return self.coding.by_votes(margin)
+
+    def machine_cost(self, said: Codes) -> Array:
+        """Cost of answers, given by their codes, in units of one error."""
+        return self.weights * self.coding.costs[self.codes, said]
 
     def human_cost(self, deferral_cost: float) -> Array:
         """Cost of the human's answers and time, in units of one error."""
-        return self.weights * self.human.answer_loss / LOSS_WRONG + float(deferral_cost)
+        errors = self.human.answer_loss / self.coding.hinge_per_error
+        return self.weights * errors + float(deferral_cost)
 
     def hinge_cost(self, deferral_cost: float) -> Array:
         """Loss of the human's answers and time on the scale of the objective."""
-        return self.weights * self.human.loss + LOSS_WRONG * float(deferral_cost)
+        time = self.coding.hinge_per_error * float(deferral_cost)
+        return self.weights * self.human.loss + time

@@ -13,6 +13,7 @@ from sklearn.exceptions import FitFailedWarning
 from deferlearn._utils.progress import Progress
 from deferlearn._utils.types import Array, Bools, Index
 from deferlearn.humans.answers import find_missing
+from deferlearn.humans.coding import Codes
 from deferlearn.humans.losses import majority_labels
 from deferlearn.metrics import evaluate_team, find_metric
 from deferlearn.objective import NumericalError
@@ -217,18 +218,18 @@ class Search:
             found = scores_by_fitting(equip(ready, settings, {"cv": None}), context)
         count = count_of(float(found.rate), len(found.score))
         deferred = first_of(found.score, count) & (found.score > -np.inf)
-        return self._scored(context, found.decision > 0, deferred)
+        return self._scored(context, found.said, deferred)
 
-    def _scored(self, context: FoldContext, positive: Bools, deferred: Bools) -> Trial:
+    def _scored(self, context: FoldContext, answers: Codes, deferred: Bools) -> Trial:
         samples, folds = context.samples, context.folds
         if self.scoring is None:
-            machine = samples.machine_cost(np.where(positive, 1.0, -1.0))
+            machine = samples.machine_cost(answers)
             human = samples.human_cost(self.common["deferral_cost"])
             gain = -np.where(deferred, human, machine)
             by_fold = np.array([gain[fold].mean() for fold in folds])
             return Trial(deferred, by_fold, by_group(gain, self.groups))
         function, larger = find_metric(self.scoring)
-        said = np.where(deferred, answers_of(samples), samples.classes[positive.astype(np.int64)])
+        said = np.where(deferred, answers_of(samples), samples.classes[answers])
 
         def value_in(fold: Index) -> float:
             truth, part = samples.labels[fold], deferred[fold]

@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -64,6 +64,8 @@ class SearchTeam(Team):
     n_refined: Any = 2
     n_standard_errors: float = 1.0
     class_weight: Any = None
+    classes: Any = "auto"
+    cost_matrix: Any = None
     deferral_cost: float = 0.0
     n_jobs: int | None = None
     random_state: Any = None
@@ -90,6 +92,7 @@ class SearchTeam(Team):
         human_labels: ArrayLike | None = None,
         machine_scores: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Try every candidate on held-out folds, and fit the winner on all samples.
 
@@ -98,14 +101,16 @@ class SearchTeam(Team):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             The samples; the Gram matrix if the kernel is "precomputed".
         y : array-like of shape (n_samples,)
-            Two classes, of any type.
+            Two classes or more, of any type.
         human_loss, human_scores, human_labels : array-like, default=None
             The human, at most one of them, as in `AssistedSVC.fit`.
-        machine_scores : array-like of shape (n_samples,) or (n_samples, 2), default=None
+        machine_scores : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
             Scores of a machine that cannot be retrained, as in `AdvantageTriage.fit`: then only policies
             are searched. `AssistedSVCCV` takes none.
         groups : array-like of shape (n_samples,), default=None
             Samples of one group, such as one patient's, stay in one fold.
+        sample_weight : array-like of shape (n_samples,), default=None
+            What an error on each sample costs, whoever errs.
 
         Returns
         -------
@@ -123,6 +128,7 @@ class SearchTeam(Team):
             human_labels=human_labels,
             machine_scores=machine_scores,
             groups=groups,
+            sample_weight=sample_weight,
         )
         budgets = self._budgets()
         units = {kind: (len(budgets) * n, cost) for kind, (n, cost) in search.units().items()}
@@ -158,13 +164,14 @@ class SearchTeam(Team):
         *,
         machine_scores: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
         **human: Any,
     ) -> Search:
         """Everything checked, and the samples in folds: a search that can be run at several budgets.
 
         Parameters
         ----------
-        X, y, machine_scores, groups, **human
+        X, y, machine_scores, groups, sample_weight, **human
             As in `fit`.
 
         Returns
@@ -175,14 +182,15 @@ class SearchTeam(Team):
         self._note_scores(machine_scores)
         self.check_parameters()
         warn_if_reordered(X, stacklevel=3, **human)
-        samples = self._read_samples(X, y, human, machine_scores)
+        samples = self._read_samples(X, y, human, machine_scores, sample_weight)
         samples.human.warn(stacklevel=3)
         for budget in self._budgets():
             count_of(budget, len(samples))
         self._note(samples)
         seed = draw_seed(self.random_state)
         groups = None if groups is None else as_array(groups)
-        machines = self._machines(samples.X, samples.y)
+        signs = samples.coding.signs(samples.codes)[:, 0]
+        machines = self._machines(samples.X, signs, samples.coding.several)
         folds = stratified_folds(self.cv, samples.X, samples.labels, groups, seed)
         return Search(
             # The seed that a team with this random_state draws: then the winner's models are the same.
@@ -191,6 +199,8 @@ class SearchTeam(Team):
             policies=self._policies(),
             common={
                 "class_weight": self.class_weight,
+                "classes": self.classes,
+                "cost_matrix": self.cost_matrix,
                 "deferral_cost": self.deferral_cost,
                 "random_state": seed,
                 "n_jobs": self.n_jobs,
@@ -205,8 +215,8 @@ class SearchTeam(Team):
             **self._more(samples, groups, seed),
         )
 
-    def _machines(self, X: Any, y: Array) -> list[Any]:
-        """The settings of the machines to try."""
+    def _machines(self, X: Any, y: Array, several: bool) -> list[Any]:
+        """The settings of the machines to try; ``several`` says whether there are more than two classes."""
         raise NotImplementedError
 
     def _policies(self) -> Sequence[Any]:
@@ -221,7 +231,7 @@ class SearchTeam(Team):
         return self.class_weight
 
     def _machine_settings(self, X: Any, y: Array) -> Any:
-        return self._machines(X, y)[0]
+        return self._machines(X, y, False)[0]
 
     # -- parameters ---------------------------------------------------------------------------
 
@@ -282,13 +292,26 @@ class SearchTeam(Team):
         X = self._check_new(X, machine_scores)
         if machine_scores is None:
             return X, {}
-        return X[:, :-1], {"machine_scores": machine_scores}
+        return X[:, : -self._n_score_columns()], {"machine_scores": machine_scores}
 
     def decision_function(self, X: Any, *, machine_scores: Any = None) -> Array:
         """The machine's decision value for every row; see `Team.decision_function`."""
         X, scores = self._for_winner(X, machine_scores)
         decision: Array = self.best_estimator_.decision_function(X, **scores)
         return decision
+
+    def predict(self, X: Any, *, machine_scores: Any = None) -> NDArray[Any]:
+        """The machine's answer for every row; see `Team.predict`."""
+        X, scores = self._for_winner(X, machine_scores)
+        labels: NDArray[Any] = self.best_estimator_.predict(X, **scores)
+        return labels
+
+    @available_if(_winner_has("predict_proba"))
+    def predict_proba(self, X: Any, *, machine_scores: Any = None) -> Array:
+        """The probability of each class for every row; see `Team.predict_proba`."""
+        X, scores = self._for_winner(X, machine_scores)
+        probabilities: Array = self.best_estimator_.predict_proba(X, **scores)
+        return probabilities
 
     def deferral_score(self, X: Any, *, machine_scores: Any = None) -> Array:
         """How much each case belongs with a human; see `Team.deferral_score`."""
@@ -318,7 +341,7 @@ class SearchTeam(Team):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Cases.
-        machine_scores : array-like of shape (n_samples,) or (n_samples, 2), default=None
+        machine_scores : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
             The machine's scores, for a team that was fitted with such scores.
 
         Returns

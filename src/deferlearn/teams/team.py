@@ -4,25 +4,36 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from deferlearn._utils.checks import check_flag
 from deferlearn._utils.types import Array, Bools
+from deferlearn.humans.coding import Codes, Coding, code_classes, grades_in
 from deferlearn.humans.human import Human, read_human, warn_if_reordered
-from deferlearn.humans.labels import binary_labels, check_truth
-from deferlearn.teams.brought import read_scores, with_scores
+from deferlearn.humans.labels import check_truth
+from deferlearn.teams.brought import read_scores, score_columns, with_scores
+from deferlearn.teams.calibration import calibrate
 from deferlearn.teams.context import FoldContext, HeldOutScores, scores_by_fitting
 from deferlearn.teams.decider import Decider
-from deferlearn.teams.machine import Machine, MachineSettings, settings_of
+from deferlearn.teams.machine import Machine, MachineSettings, SumMachine, settings_of
 from deferlearn.teams.machine_arrays import as_arrays
-from deferlearn.teams.parameters import count_of, error_weights
+from deferlearn.teams.parameters import count_of, error_weights, sample_weights
+from deferlearn.teams.probabilities import ClassMachine, calibrate_classes, calibrate_sides
 from deferlearn.teams.ranking import Ranking
 from deferlearn.teams.samples import Samples
 from deferlearn.teams.team_answers import Answers, team_labels
 from deferlearn.teams.threshold import Threshold, first_of
+
+
+def _calibrates(team: Any) -> bool:
+    """Whether samples are held out, from which probabilities can be learned."""
+    return getattr(team, "cv", True) is not None
 
 
 class Team(ClassifierMixin, BaseEstimator):
@@ -33,6 +44,9 @@ class Team(ClassifierMixin, BaseEstimator):
     """
 
     classes_: NDArray[Any]
+    _coding: Coding
+    # From decision values to probabilities; None if the decision values are their logarithms.
+    _odds: Any = None
     _threshold: Threshold
     _rate: float
     _machine: Any
@@ -59,7 +73,6 @@ class Team(ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = self._takes_sparse()
         return tags
 
@@ -77,6 +90,7 @@ class Team(ClassifierMixin, BaseEstimator):
         human_scores: ArrayLike | None = None,
         human_labels: ArrayLike | None = None,
         machine_scores: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Fit the machine, and learn which cases to defer.
 
@@ -91,20 +105,24 @@ class Team(ClassifierMixin, BaseEstimator):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             The samples; the Gram matrix if ``kernel="precomputed"``.
         y : array-like of shape (n_samples,)
-            Two classes, of any type.
+            Two classes or more, of any type.
         human_loss : array-like of shape (n_samples,), default=None
             What the human's answer to each sample costs, 0 or more.
         human_scores : array-like of shape (n_samples,) or (n_samples, n_readers), default=None
-            Scores h, positive for the second of the classes; the loss is ``[1 - y h]_+``, the mean of it
+            Scores h, positive for the second of two classes; the loss is ``[1 - y h]_+``, the mean of it
             over several readers.
         human_labels : array-like of shape (n_samples,) or (n_samples, n_readers), default=None
-            Answers in the labels of y; right costs 0, wrong costs 2.
-        machine_scores : array-like of shape (n_samples,) or (n_samples, 2), default=None
+            Answers in the labels of y. Right costs 0. Wrong costs 2, with more than two classes 4, and 2
+            per grade where classes are grades: the hinge losses of the machines that tell them apart.
+        machine_scores : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
             Scores of a machine that cannot be retrained, such as a product's: probabilities of the second
-            class, or any numbers (if all are between 0 and 1, they are taken as probabilities); with two
-            columns, the probabilities of both classes. Nothing is refitted: the scores are calibrated, and
-            take the place of the machine. New cases need them too. Only teams with a parameter
-            ``machine`` and `TeamCV` take them.
+            class, or any numbers (if all are between 0 and 1, they are taken as probabilities); or a
+            column for each class, in the order of `classes_`. Nothing is refitted: the scores are
+            calibrated, and take the place of the machine. New cases need them too. Only teams with a
+            parameter ``machine`` and `TeamCV` take them.
+        sample_weight : array-like of shape (n_samples,), default=None
+            What an error on each sample costs, whoever errs: positive numbers, which multiply those of
+            ``class_weight``.
 
         Returns
         -------
@@ -120,7 +138,7 @@ class Team(ClassifierMixin, BaseEstimator):
             "human_labels": human_labels,
         }
         warn_if_reordered(X, **given)
-        samples = self._read_samples(X, y, given, machine_scores)
+        samples = self._read_samples(X, y, given, machine_scores, sample_weight)
         self._warn_of(samples.human)
         return self.fit_samples(samples)
 
@@ -182,24 +200,48 @@ class Team(ClassifierMixin, BaseEstimator):
         self._given_scores = scores
 
     def _read_samples(
-        self, X: Any, y: Any, given: dict[str, Any], machine_scores: Any = None
+        self,
+        X: Any,
+        y: Any,
+        given: dict[str, Any],
+        machine_scores: Any = None,
+        sample_weight: Any = None,
     ) -> Samples:
         """The samples in the form that the engine takes."""
+        classes = grades_in(y, getattr(self, "classes", "auto"))
         X, labels = validate_data(
             self, X, y, dtype=np.float64, accept_sparse="csr" if self._takes_sparse() else False
         )
-        classes, signs = binary_labels(labels)
-        weights = error_weights(self._class_weight(), labels, signs, classes)
-        human = read_human(signs, classes, **given)
+        coding, codes = code_classes(labels, classes, getattr(self, "cost_matrix", None))
+        weights = error_weights(self._class_weight(), codes, coding.classes)
+        weights = weights * coding.weights[codes] * sample_weights(sample_weight, codes)
+        coding = coding.weighted(codes, weights)
+        human = read_human(codes, coding, **given)
         if machine_scores is not None:
-            X = with_scores(X, read_scores(machine_scores, X.shape[0]))
-        settings = self._machine_settings(X, signs)
-        return Samples(X, labels, classes, signs, weights, human, settings)
+            X = with_scores(X, read_scores(machine_scores, X.shape[0], coding.classes))
+        settings = self._machine_settings(X, coding.signs(codes)[:, 0])
+        return Samples(X, labels, coding, codes, weights, human, settings)
 
     def _note(self, samples: Samples) -> None:
         """Note what is known before anything is learned."""
+        self._coding = samples.coding
         self.classes_ = samples.classes
-        self.n_features_in_ = samples.X.shape[1] - int(self._given_scores)
+        self.n_features_in_ = samples.X.shape[1] - self._n_score_columns()
+
+    def _n_score_columns(self) -> int:
+        """How many columns of X hold the machine's scores."""
+        return score_columns(len(self.classes_)) if self._given_scores else 0
+
+    def _learn_probabilities(self, samples: Samples, decision: Array) -> None:
+        """Learn the probabilities of the classes from decision values of held-out samples."""
+        # Where errors on some samples cost more, the likelier class need not be the better answer.
+        votes = bool(np.ptp(samples.weights) == 0.0)
+        if samples.coding.several:
+            self._odds = calibrate_classes(decision, samples.codes, samples.coding, votes)
+        elif votes:
+            self._odds = calibrate_sides(decision, samples.codes == 1)
+        else:
+            self._odds = calibrate(decision, samples.y, np.ones(len(samples)))
 
     @property
     def deferral_threshold_(self) -> float:
@@ -267,24 +309,56 @@ class Team(ClassifierMixin, BaseEstimator):
             )
         if machine_scores is None:
             return X
-        return with_scores(X, read_scores(machine_scores, X.shape[0]))
+        return with_scores(X, read_scores(machine_scores, X.shape[0], self.classes_))
 
     def decision_function(self, X: Any, *, machine_scores: Any = None) -> Array:
-        """The machine's decision value for every row, positive for the second of the classes.
+        """The machine's decision value for every row, positive for the second of two classes.
+
+        With more classes there are several columns: of an SVM that was trained with a human, one per class,
+        or one per step from a grade to the next; of the machine of any other team the logarithms of the
+        probabilities of the classes.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Cases; rows of kernel values with the training samples if the kernel is precomputed.
-        machine_scores : array-like of shape (n_samples,) or (n_samples, 2), default=None
+        machine_scores : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
             The machine's scores of these cases, for a team that was fitted with such scores.
 
         Returns
         -------
-        decision : ndarray of shape (n_samples,)
+        decision : ndarray of shape (n_samples,), with more than two classes (n_samples, n_columns)
         """
         X = self._check_new(X, machine_scores)
         return self._decide(X)
+
+    @available_if(_calibrates)
+    def predict_proba(self, X: Any, *, machine_scores: Any = None) -> Array:
+        """The probability of each class for every row, as the machine sees it.
+
+        They are learned from decision values of samples that the machine had not seen, so there are none
+        with ``cv=None``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Cases.
+        machine_scores : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
+            The machine's scores of these cases, for a team that was fitted with such scores.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            Columns in the order of `classes_`.
+        """
+        X = self._check_new(X, machine_scores)
+        return self._probabilities(self._decide(X))
+
+    def _probabilities(self, decision: Array) -> Array:
+        if self._coding.several:
+            return np.exp(decision if self._odds is None else self._odds(decision))
+        second = expit(self._odds(decision))
+        return np.column_stack([1.0 - second, second])
 
     def predict(self, X: Any, *, machine_scores: Any = None) -> NDArray[Any]:
         """The machine's answer for every row, deferred or not.
@@ -293,7 +367,7 @@ class Team(ClassifierMixin, BaseEstimator):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Cases.
-        machine_scores : array-like of shape (n_samples,) or (n_samples, 2), default=None
+        machine_scores : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
             The machine's scores of these cases, for a team that was fitted with such scores.
 
         Returns
@@ -302,7 +376,11 @@ class Team(ClassifierMixin, BaseEstimator):
         """
         # This says first if nothing has been fitted.
         decision = self.decision_function(X, machine_scores=machine_scores)
-        return self.classes_[(decision > 0).astype(np.int64)]
+        return self.classes_[self._answers(decision)]
+
+    def _answers(self, decision: Array) -> Codes:
+        """The places of the answers among the classes, by decision values."""
+        return self._coding.by_votes(decision)
 
     def deferral_score(self, X: Any, *, machine_scores: Any = None) -> Array:
         """How much each case belongs with a human: larger is more.
@@ -311,7 +389,7 @@ class Team(ClassifierMixin, BaseEstimator):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Cases.
-        machine_scores : array-like of shape (n_samples,) or (n_samples, 2), default=None
+        machine_scores : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
             The machine's scores of these cases, for a team that was fitted with such scores.
 
         Returns
@@ -333,7 +411,7 @@ class Team(ClassifierMixin, BaseEstimator):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Cases.
-        machine_scores : array-like of shape (n_samples,) or (n_samples, 2), default=None
+        machine_scores : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
             The machine's scores of these cases, for a team that was fitted with such scores.
 
         Returns
@@ -359,7 +437,7 @@ class Team(ClassifierMixin, BaseEstimator):
         budget : float, int or None, default=None
             A fraction of the batch or a number of cases. None is the estimator's own budget, as the
             fraction that it was of the training samples.
-        machine_scores : array-like of shape (n_samples,) or (n_samples, 2), default=None
+        machine_scores : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
             The machine's scores of these cases, for a team that was fitted with such scores.
 
         Returns
@@ -390,7 +468,7 @@ class Team(ClassifierMixin, BaseEstimator):
             without any answer is an error: the machine does not silently stand in.
         batch : bool, default=False
             Whether to defer by `defer_top` instead of `defer`.
-        machine_scores : array-like of shape (n_samples,) or (n_samples, 2), default=None
+        machine_scores : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
             The machine's scores of these cases, for a team that was fitted with such scores.
 
         Returns
@@ -419,7 +497,7 @@ class Team(ClassifierMixin, BaseEstimator):
             True labels.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the cases.
-        machine_scores : array-like of shape (n_samples,) or (n_samples, 2), default=None
+        machine_scores : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
             The machine's scores of these cases, for a team that was fitted with such scores.
 
         Returns
@@ -448,7 +526,7 @@ class Team(ClassifierMixin, BaseEstimator):
             True labels.
         human_labels, batch
             As in `predict_assisted`.
-        machine_scores : array-like of shape (n_samples,) or (n_samples, 2), default=None
+        machine_scores : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
             The machine's scores of these cases, for a team that was fitted with such scores.
 
         Returns
@@ -476,6 +554,8 @@ class SVMTeam(Team):
     fit_intercept: bool = True
     margin: str = "soft"
     class_weight: Any = None
+    classes: Any = "auto"
+    cost_matrix: Any = None
 
     # Whether a search may judge it by machines on all samples, which other teams use too.
     shares_machines: ClassVar[bool] = True
@@ -523,38 +603,59 @@ class SVMTeam(Team):
         check_is_fitted(self)
         return self._machine
 
-    def _fitted_svm(self, name: str) -> Machine:
+    def _fitted_svms(self, name: str) -> list[Machine]:
+        """The SVMs that tell the classes apart: one for two classes."""
         machine = self._fitted_machine()
+        if isinstance(machine, ClassMachine):
+            machine = machine.machine
+        if isinstance(machine, SumMachine):
+            return machine.parts
         if not isinstance(machine, Machine):
             raise AttributeError(f"{name} exists for a team whose machine is an SVM; see machine_.")
-        return machine
+        return [machine]
 
     @property
     def coef_(self) -> Array:
-        """The weight vector w, for a linear kernel."""
-        machine = self._fitted_svm("coef_")
-        if machine.coef is None:
-            kernel = machine.settings.kernel
+        """The weight vectors w, one per row, for a linear kernel."""
+        machines = self._fitted_svms("coef_")
+        coefs = [machine.coef for machine in machines if machine.coef is not None]
+        if not coefs:
+            kernel = machines[0].settings.kernel
             raise AttributeError(f"coef_ exists for kernel='linear' only, not {kernel!r}.")
-        return machine.coef[None, :]
+        return np.vstack(coefs)
 
     @property
     def intercept_(self) -> Array:
-        """The offset b."""
-        return np.array([self._fitted_svm("intercept_").intercept])
+        """The offsets b."""
+        return np.array([machine.intercept for machine in self._fitted_svms("intercept_")])
 
     @property
     def dual_coef_(self) -> Array:
-        """Coefficients of the support vectors in w."""
-        return self._fitted_svm("dual_coef_").dual_coef[None, :]
+        """Coefficients of the support vectors in each w."""
+        machines, support = self._fitted_svms("dual_coef_"), self.support_
+        coefs = np.zeros((len(machines), len(support)))
+        for row, machine in zip(coefs, machines, strict=True):
+            row[np.searchsorted(support, machine.support)] = machine.dual_coef
+        return coefs
 
     @property
     def support_(self) -> NDArray[np.int64]:
-        """Rows of the support vectors."""
-        return self._fitted_svm("support_").support
+        """Rows of the support vectors of any machine."""
+        supports = [machine.support for machine in self._fitted_svms("support_")]
+        return supports[0] if len(supports) == 1 else np.unique(np.concatenate(supports))
 
     @property
     def support_vectors_(self) -> Any:
         """The support vectors; empty for a precomputed kernel."""
-        vectors = self._fitted_svm("support_vectors_").vectors
-        return np.empty((0, 0)) if vectors is None else vectors
+        machines = self._fitted_svms("support_vectors_")
+        if machines[0].vectors is None:
+            return np.empty((0, 0))
+        if len(machines) == 1:
+            return machines[0].vectors
+        _, first = np.unique(
+            np.concatenate([machine.support for machine in machines]), return_index=True
+        )
+        vectors = [machine.vectors for machine in machines]
+        return (sp.vstack(vectors).tocsr() if sp.issparse(vectors[0]) else np.vstack(vectors))[
+            first
+        ]

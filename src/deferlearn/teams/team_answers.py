@@ -55,14 +55,14 @@ def team_labels(
 
 
 def _codes(said: NDArray[Any], classes: NDArray[Any], positions: NDArray[np.int64]) -> Any:
-    """0 or 1 for each answer."""
-    values = said.tolist()
-    is_first = np.array([value == classes[0] for value in values], dtype=bool)
-    is_second = np.array([value == classes[1] for value in values], dtype=bool)
-    stray = np.flatnonzero(~(is_first | is_second))
+    """The place of each answer among the classes."""
+    places = {label: code for code, label in enumerate(classes.tolist())}
+    codes = np.array([places.get(value, -1) for value in said.tolist()], dtype=np.int64)
+    stray = np.flatnonzero(codes < 0)
     if len(stray):
+        which = "neither of the two classes" if len(classes) == 2 else "none of the classes"
         raise ValueError(
-            f"human_labels has {values[stray[0]]!r} at row {positions[stray[0]]}, which is neither of "
-            f"the two classes {classes.tolist()}."
+            f"human_labels has {said.tolist()[stray[0]]!r} at row {positions[stray[0]]}, which is {which} "
+            f"{classes.tolist()}."
         )
-    return is_second.astype(np.int64)
+    return codes

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 
 from deferlearn._utils.checks import check_flag, is_whole, plain
 from deferlearn._utils.types import Array
@@ -33,6 +33,10 @@ OTHERS = {
         "gradient boosting",
         HistGradientBoostingClassifier(),
     ),
+}
+# Our forest is for two classes.
+OTHERS_OF_SEVERAL = OTHERS | {
+    "forest": ("random forest", RandomForestClassifier(n_estimators=200)),
 }
 AUTO_MACHINES = ("linear", "rbf", "forest", "boosting")
 # From simple to elaborate.
@@ -197,7 +201,7 @@ class TeamCV(SearchTeam):
     def _policies(self) -> Sequence[Any]:
         return AUTO_POLICIES if isinstance(self.policies, str) else self.policies
 
-    def _machines(self, X: Any, y: Array) -> list[Any]:
+    def _machines(self, X: Any, y: Array, several: bool) -> list[Any]:
         if self._given_scores:
             return [GivenScores()]
         asked = self._asked_machines()
@@ -208,7 +212,7 @@ class TeamCV(SearchTeam):
             if isinstance(machine, str) and machine in SVMS:
                 found += machines_of(self.alphas, [machine], True, X, y, SVMS[machine])
             elif isinstance(machine, str):
-                name, estimator = OTHERS[machine]
+                name, estimator = (OTHERS_OF_SEVERAL if several else OTHERS)[machine]
                 found.append(BroughtSettings(estimator, name))
             else:
                 known = [settings.family for settings in found]

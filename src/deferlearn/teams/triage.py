@@ -32,11 +32,12 @@ class Triage(MachineTeam):
         self.n_samples_fit_ = len(samples)
         count_of(self.budget, len(samples))
         rate = self._own_budget()
-        context = self._in_folds(samples, context, self.needs_folds or 0.0 < rate < 1.0)
+        context = self._in_folds(samples, context)
         seed = context.seed
         self._machine, own = context.final()
         self._ranker = self._fit_ranker(samples, own, context, seed)
         scores = self._rank_by(self._ranker, samples.X, own)
+        self._note_probabilities(context)
         if not context.folds:
             self._threshold, self._rate = threshold_at(scores, rate, seed), rate
         else:
@@ -59,9 +60,10 @@ class Triage(MachineTeam):
     def held_out_scores(self, context: FoldContext) -> HeldOutScores:
         """Decision values and deferral scores of held-out samples; see `Team.held_out_scores`."""
         margin, _ = context.margins()
+        said = context.samples.answers(margin)
         key = ("scores", context.machine, context.name_of(self, *NOT_OF_RANKERS))
         scores = context.once(key, lambda: self._held_out_scores(context))
-        return HeldOutScores(margin, scores, share_of(self.budget, len(margin)))
+        return HeldOutScores(said, scores, share_of(self.budget, len(margin)))
 
     def _held_out_scores(self, context: FoldContext) -> Array:
         """Scores of held-out samples that can be compared across folds."""

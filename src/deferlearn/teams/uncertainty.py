@@ -5,7 +5,9 @@ from typing import Any
 import numpy as np
 
 from deferlearn._utils.types import Array
+from deferlearn.teams.context import FoldContext
 from deferlearn.teams.ranking import ByUncertainty
+from deferlearn.teams.samples import Samples
 from deferlearn.teams.triage import Triage
 
 
@@ -82,8 +84,19 @@ class UncertaintyTriage(Triage):
 
     is_quick = True
 
+    def _fit_ranker(
+        self, samples: Samples, own: Array, context: FoldContext, seed: int
+    ) -> ByUncertainty:
+        return ByUncertainty(samples.coding.stakes if samples.coding.several else ())
+
+    def _rankers(self, context: FoldContext) -> list[Any]:
+        one = self._fit_ranker(context.samples, np.empty(0), context, context.seed)
+        return [one] * len(context.folds)
+
     def _rank_by(self, ranker: Any, X: Any, margin: Array) -> Array:
-        return -np.abs(margin)
+        scores: Array = ranker.rank(X, margin).scores
+        return scores
 
     def _ranking(self) -> ByUncertainty:
-        return ByUncertainty()
+        found: ByUncertainty = self._ranker
+        return found

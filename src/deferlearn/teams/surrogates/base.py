@@ -8,6 +8,7 @@ import numpy as np
 
 from deferlearn._utils.checks import check_flag
 from deferlearn._utils.types import Array, Index
+from deferlearn.humans.coding import Codes
 from deferlearn.humans.human import Human
 from deferlearn.objective.validation import check_alpha
 from deferlearn.teams.context import FoldContext, HeldOutScores, places
@@ -32,7 +33,7 @@ class Part(NamedTuple):
     Attributes
     ----------
     decision, score : ndarray of shape (n_held_out,)
-        Decision values and deferral scores of the fold.
+        Decision values and deferral scores of the fold; of several classes, a column of the former each.
     own : ndarray of shape (n_fitted,)
         Scores of the samples that it was learned from.
     rate : float
@@ -57,6 +58,8 @@ class LearnedTeam(Team):
     _: KW_ONLY
     alpha: float = 0.01
     class_weight: Any = None
+    classes: Any = "auto"
+    cost_matrix: Any = None
     deferral_cost: float = 0.0
     cv: Any = 5
     n_jobs: int | None = None
@@ -107,15 +110,16 @@ class LearnedTeam(Team):
         model = self._fit_model(samples, share, seed)
         scores = self._rank_by(model, samples.X, self._costs)
         rate = self._rate_of(model, share)
-        if not self._needs_threshold(rate):
-            context = None
-        elif context is None and self.cv is not None:
+        if context is None and self.cv is not None:
             folds = random_folds(self.cv, samples.X, samples.y, seed)
             context = FoldContext(samples, folds, seed, self.n_jobs)
-        if context is None:
+        self._odds = None
+        if context is not None:
+            parts, n_folds = self._parts(context), len(context.folds)
+            self._learn_probabilities(samples, context.join([part.decision for part in parts]))
+        if context is None or not self._needs_threshold(rate):
             threshold, new = threshold_at(scores, rate, seed), scores
         else:
-            parts, n_folds = self._parts(context), len(context.folds)
             new = context.join([part.score for part in parts])
             ranks = [ranks_among(part.score, part.own, k, n_folds) for k, part in enumerate(parts)]
             threshold = threshold_from_folds(context.join(ranks), scores, rate, n_folds, seed)
@@ -127,11 +131,16 @@ class LearnedTeam(Team):
         """Decision values and deferral scores of held-out samples; see `Team.held_out_scores`."""
         parts = self._parts(context)
         return HeldOutScores(
-            context.join([part.decision for part in parts]),
+            self._said(context, parts),
             # Each fold has a policy of its own, which keeps a rate of its own.
             context.join([places(part.score, part.rate) for part in parts]),
             context.mean_rate([part.rate for part in parts]),
         )
+
+    def _said(self, context: FoldContext, parts: list[Part]) -> Codes:
+        """The machine's answers to held-out samples."""
+        decision = context.join([part.decision for part in parts])
+        return context.samples.coding.by_votes(decision)
 
     def _parts(self, context: FoldContext) -> list[Part]:
         """What models without each fold say, made once for all budgets where the budget plays no role."""
@@ -171,7 +180,7 @@ class LearnedTeam(Team):
         raise NotImplementedError
 
     def _decide_by(self, model: Any, X: Any) -> Array:
-        """The machine's decision values, positive for the second of the classes."""
+        """The machine's decision values: positive for the second of two classes, or a column each."""
         raise NotImplementedError
 
     def _rank_by(self, model: Any, X: Any, costs: Array) -> Array:
@@ -213,11 +222,11 @@ class GainTeam(LearnedTeam):
     def held_out_scores(self, context: FoldContext) -> HeldOutScores:
         """Decision values and deferral scores of held-out samples; see `Team.held_out_scores`."""
         parts = self._parts(context)
-        decision = context.join([part.decision for part in parts])
         scores = context.join([part.score for part in parts])
         if not self.use_full_budget:
             scores = np.where(scores > 0, scores, -np.inf)
-        return HeldOutScores(decision, scores, share_of(self.budget, len(scores)))
+        said = self._said(context, parts)
+        return HeldOutScores(said, scores, share_of(self.budget, len(scores)))
 
     def _only_gains(self) -> bool:
         return not self.use_full_budget

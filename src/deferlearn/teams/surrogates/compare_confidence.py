@@ -136,7 +136,7 @@ class CompareConfidence(GainTeam):
         for name in ("machine", "human_model"):
             _check_model(name, getattr(self, name), self.class_weight)
 
-    def _fit_model(self, samples: Samples, share: float, seed: int) -> tuple[Any, Any]:
+    def _fit_model(self, samples: Samples, share: float, seed: int) -> tuple[Any, Any, int]:
         machine = LogisticModel(alpha=float(self.alpha)) if self.machine is None else self.machine
         human = machine if self.human_model is None else self.human_model
         weights = None if self.class_weight is None else samples.weights
@@ -150,11 +150,12 @@ class CompareConfidence(GainTeam):
                 None if weights is None else weights[read],
                 seed,
             ),
+            len(samples.classes),
         )
 
     def _decide_by(self, model: Any, X: Any) -> Array:
-        p = _probabilities(model[0], X, 2)
-        return np.asarray(p[:, 1] - p[:, 0])
+        p = _probabilities(model[0], X, model[2])
+        return np.asarray(p[:, 1] - p[:, 0] if model[2] == 2 else p)
 
     def expected_errors(self, X: Any) -> tuple[Array, Array]:
         """How likely the machine and the human are to err on each case.

@@ -183,7 +183,7 @@ class DifferentiableTriage(LearnedTeam):
 
     def _decide_by(self, model: Any, X: Any) -> Array:
         F = model.machine.outputs(X)
-        return np.asarray(F[:, 1] - F[:, 0])
+        return np.asarray(F[:, 1] - F[:, 0] if F.shape[1] == 2 else F)
 
     def _rank_by(self, model: Any, X: Any, costs: Array) -> Array:
         if model.policy is None:

@@ -27,8 +27,8 @@ class SurrogateTeam(GainTeam):
         return fit_linear(samples.X, n_outputs, float(self.alpha), loss)[0]
 
     def _decide_by(self, model: Any, X: Any) -> Array:
-        F = model.outputs(X)
-        return np.asarray(F[:, 1] - F[:, 0])
+        F = model.outputs(X)[:, :-1]
+        return np.asarray(F[:, 1] - F[:, 0] if F.shape[1] == 2 else F)
 
     @property
     def coef_(self) -> Array:

@@ -40,7 +40,7 @@ def targets_of(samples: Samples) -> Targets:
 
 def codes_of(samples: Samples) -> NDArray[np.int64]:
     """The place of each label among the classes."""
-    return (samples.y > 0).astype(np.int64)
+    return samples.codes
 
 
 def share_right(samples: Samples) -> tuple[Array, Bools]:
@@ -50,7 +50,8 @@ def share_right(samples: Samples) -> tuple[Array, Bools]:
     """
     scores = samples.human.scores
     given = ~np.isnan(scores)
-    right = given & ((scores >= 0) == (samples.y > 0)[:, None])
+    said = scores if samples.coding.several else scores >= 0
+    right = given & (said == samples.codes[:, None])
     count = given.sum(axis=1)
     return right.sum(axis=1) / np.maximum(count, 1), count > 0
 

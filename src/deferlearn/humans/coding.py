@@ -1,0 +1,222 @@
+"""The classes of a problem: their order, the machines that tell them apart, and what mistakes cost."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+
+from deferlearn._utils.checks import plain
+from deferlearn._utils.types import Array
+from deferlearn.humans.answers import NUMERIC, WORD_HINT, WORDS_FOR_MISSING, shown
+
+Codes = NDArray[np.int64]
+
+# How classes are told apart: one machine for two; one against the rest for each of several; for ordered
+# grades, one for each step from a grade to the next.
+TWO, CLASSES, GRADES = "two", "classes", "grades"
+
+
+@dataclass(frozen=True)
+class Coding:
+    """The classes, in order, and what it costs to mistake one for another.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+        The labels; the code of a label is its place here.
+    kind : {"two", "classes", "grades"}
+        How machines tell them apart.
+    costs : ndarray of shape (n_classes, n_classes)
+        The cost of each answer (column) to a case of each class (row), in units of one error, divided by
+        the weight of the class in training.
+    weights : ndarray of shape (n_classes,)
+        The weight of each class that its row of a cost matrix stands for; 1 without one.
+    stakes : ndarray of shape (n_classes, n_classes)
+        The costs times the mean weight of the samples of each class: by it a machine that knows
+        probabilities chooses its answer.
+    """
+
+    classes: NDArray[Any]
+    kind: str
+    costs: Array
+    weights: Array
+    stakes: Array
+
+    @property
+    def several(self) -> bool:
+        """Whether there are more than two classes."""
+        return len(self.classes) > 2
+
+    @property
+    def hinge_per_error(self) -> float:
+        """The hinge losses of one error, summed over the machines that are wrong about it by 2."""
+        return 4.0 if self.kind == CLASSES else 2.0
+
+    def signs(self, codes: Codes) -> Array:
+        """What each machine should say (-1, +1), as columns: (n_samples, n_machines)."""
+        if self.kind == TWO:
+            return np.where(codes == 1, 1.0, -1.0)[:, None]
+        places = np.arange(len(self.classes))
+        if self.kind == GRADES:
+            return np.where(codes[:, None] >= places[None, 1:], 1.0, -1.0)
+        return np.where(codes[:, None] == places[None, :], 1.0, -1.0)
+
+    def by_votes(self, decision: Array) -> Codes:
+        """Answers by decision values: of one machine, of one per class, or of one per step of a grade."""
+        if decision.ndim == 1:
+            return (decision > 0).astype(np.int64)
+        if decision.shape[1] == len(self.classes):
+            return np.asarray(decision.argmax(axis=1))
+        # Where a machine contradicts those below it, as many count as say yes.
+        return np.asarray((decision > 0).sum(axis=1))
+
+    def by_probability(self, log_probability: Array) -> Codes:
+        """Answers of least expected cost, by the logarithms of probabilities."""
+        return np.asarray(self.expected(log_probability).argmin(axis=1))
+
+    def expected(self, log_probability: Array) -> Array:
+        """The expected cost of each answer: (n_samples, n_classes)."""
+        return np.asarray(np.exp(log_probability) @ self.stakes)
+
+    def weighted(self, codes: Codes, weights: Array) -> Self:
+        """The same with stakes by the mean weight of the samples of each class."""
+        count = np.maximum(np.bincount(codes, minlength=len(self.classes)), 1)
+        mean = np.bincount(codes, weights=weights, minlength=len(self.classes)) / count
+        return replace(self, stakes=self.costs * np.where(mean > 0, mean, 1.0)[:, None])
+
+
+def code_classes(y: Any, classes: Any = "auto", cost_matrix: Any = None) -> tuple[Coding, Codes]:
+    """The coding of labels, and their codes.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_samples,)
+        Labels.
+    classes : {"auto", "grades"} or sequence of labels
+        "auto": unordered. "grades": ordered as numbers are. A sequence: grades, in this order.
+    cost_matrix : array-like of shape (n_classes, n_classes) or None
+        What each answer (column) to a case of each class (row) costs, in units of one error.
+    """
+    check_classification_targets(y)
+    kind = type_of_target(y, input_name="y", raise_unknown=True)
+    if kind not in ("binary", "multiclass"):
+        raise ValueError(f"y must hold one label per sample; its type is {kind!r}.")
+    found = np.unique(y)
+    graded = not (isinstance(classes, str) and classes == "auto")
+    order = _order_of(classes, found) if graded else found
+    if len(found) < 2:
+        raise ValueError(
+            f"y has 1 class, {plain(found[0])!r}; two classes are needed to tell apart."
+        )
+    codes = codes_among(y, order, "y")
+    name = TWO if len(order) == 2 else GRADES if graded else CLASSES
+    steps = np.abs(np.subtract.outer(np.arange(len(order)), np.arange(len(order)))).astype(float)
+    plain_costs = steps if name == GRADES else np.minimum(steps, 1.0)
+    if cost_matrix is None:
+        return Coding(order, name, plain_costs, np.ones(len(order)), plain_costs), codes
+    costs = _check_costs(cost_matrix, order)
+    weights = costs.sum(axis=1) / plain_costs.sum(axis=1)
+    return Coding(order, name, costs / weights[:, None], weights, costs), codes
+
+
+def grades_in(y: Any, classes: Any) -> Any:
+    """The parameter ``classes``, with the order that an ordered pandas Categorical knows for "grades"."""
+    kind = getattr(y, "dtype", None)
+    if isinstance(classes, str) and classes == GRADES and getattr(kind, "ordered", False):
+        there = set(np.unique(np.asarray(y)).tolist())
+        return [label for label in kind.categories.tolist() if label in there]  # type: ignore[union-attr]
+    return classes
+
+
+def code_signs(signs: Array) -> tuple[Coding, Codes]:
+    """The coding of -1 and +1, and the codes of such labels; one of them may be missing."""
+    costs = 1.0 - np.eye(2)
+    return Coding(np.array([-1, 1]), TWO, costs, np.ones(2), costs), (signs > 0).astype(np.int64)
+
+
+def codes_among(values: NDArray[Any], classes: NDArray[Any], name: str) -> Codes:
+    """The place of each label among the classes; a label that is none of them is an error."""
+    labels = classes.tolist()
+    if values.dtype.kind in NUMERIC and classes.dtype.kind in NUMERIC:
+        at = np.searchsorted(np.sort(classes), values).clip(max=len(classes) - 1)
+        codes = np.argsort(classes)[at]
+        stray = classes[codes] != values
+    else:
+        # One by one: numpy compares numbers and strings of different kinds in surprising ways.
+        place = {label: code for code, label in enumerate(labels)}
+        said = [place.get(entry, -1) for entry in values.ravel().tolist()]
+        codes = np.array(said, dtype=np.int64).reshape(values.shape)
+        stray = codes < 0
+    if stray.any():
+        where = np.argwhere(stray)[0]
+        entry = plain(values[tuple(where)])
+        hint = WORD_HINT if entry in WORDS_FOR_MISSING else ""
+        which = "neither of the two classes" if len(labels) == 2 else "none of the classes"
+        raise ValueError(
+            f"{name} holds {entry!r} at row {where[0]}, which is {which} {shown(labels)}{hint}"
+        )
+    return np.asarray(codes, dtype=np.int64)
+
+
+def _order_of(classes: Any, found: NDArray[Any]) -> NDArray[Any]:
+    """The grades in their order."""
+    if isinstance(classes, str):
+        if classes != GRADES:
+            raise ValueError(
+                f"classes={classes!r} must be 'auto', 'grades', or the grades in their order."
+            )
+        if found.dtype.kind not in NUMERIC and len(found) > 2:
+            raise ValueError(
+                f"classes='grades', but the labels {shown(found.tolist())} are words, whose order is not "
+                "known: give the grades in their order, as in classes=['none', 'mild', 'severe']."
+            )
+        return found
+    order = [plain(label) for label in classes]
+    if len(set(order)) != len(order) or len(order) < 2:
+        raise ValueError(f"classes={order!r} must be at least two different grades in their order.")
+    missing = [plain(label) for label in found.tolist() if label not in order]
+    if missing:
+        raise ValueError(
+            f"y holds {missing[0]!r}, which is none of the grades classes={order!r}; name all of them."
+        )
+    absent = [label for label in order if label not in found.tolist()]
+    if absent:
+        raise ValueError(
+            f"classes={order!r}, but y has no sample of {absent[0]!r}: a grade that was never seen cannot "
+            "be learned; leave it out."
+        )
+    return np.array(order, dtype=found.dtype if found.dtype.kind in "OUS" else None)
+
+
+def _check_costs(given: Any, order: NDArray[Any]) -> Array:
+    n = len(order)
+    try:
+        costs = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"cost_matrix must hold numbers: {error}") from None
+    if costs.shape != (n, n):
+        raise ValueError(
+            f"cost_matrix has the shape {costs.shape}, but there are {n} classes: give ({n}, {n}), a row "
+            f"per true class and a column per answer, in the order {shown(order.tolist())}."
+        )
+    if not np.isfinite(costs).all() or (costs < 0).any():
+        bad = np.argwhere(~(np.isfinite(costs) & (costs >= 0)))[0]
+        raise ValueError(
+            f"cost_matrix must be finite and not negative, got {costs[tuple(bad)]:g} in row {bad[0]}, "
+            f"column {bad[1]}."
+        )
+    if np.diag(costs).any():
+        at = int(np.flatnonzero(np.diag(costs))[0])
+        raise ValueError(
+            f"cost_matrix has {costs[at, at]:g} on its diagonal, for class {plain(order[at])!r}: a right "
+            "answer costs nothing. The cost of human time is deferral_cost."
+        )
+    empty = np.flatnonzero(costs.sum(axis=1) == 0)
+    if len(empty):
+        raise ValueError(
+            f"cost_matrix has only zeros for class {plain(order[empty[0]])!r}: a class on which no mistake "
+            "costs anything need not be told apart; leave it out, or give it a small cost."
+        )
+    return costs
