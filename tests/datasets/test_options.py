@@ -13,9 +13,11 @@ from sklearn.utils import Bunch
 from deferlearn import datasets
 from deferlearn.datasets._bunch import rows_as_groups
 
-SHIPPED = ["load_lidc", "load_sleep", "load_breast_cancer", "load_digits_parity"]
+SHIPPED = ["load_lidc", "load_sleep", "load_breast_cancer", "load_digits", "load_digits_parity"]
 # Experts there gave labels only, and left out a few epochs.
-WITHOUT_SCORES = ["load_sleep"]
+WITH_GAPS = ["load_sleep"]
+# Scores and their loss are for two classes.
+WITHOUT_SCORES = ["load_sleep", "load_digits"]
 FETCHED = ["fetch_messidor", "fetch_stare", "fetch_aptos"]
 
 
@@ -43,23 +45,25 @@ def test_bunch(load):
     assert bunch.data.dtype == np.float64
     assert np.isfinite(bunch.data).all()
     assert bunch.target.dtype == np.int64
-    assert set(bunch.target) == {-1, 1}
+    classes = set(range(10)) if load is datasets.load_digits else {-1, 1}
+    assert set(bunch.target) == classes
     fields = ["target", "human_labels", "groups"]
-    if load.__name__ in WITHOUT_SCORES:
+    if load.__name__ in WITH_GAPS:
         assert bunch.human_labels.dtype == np.float64
         gaps = np.isnan(bunch.human_labels)
         assert 0 < gaps.mean() < 0.001
-        assert set(bunch.human_labels[~gaps]) == {-1, 1}
+        assert set(bunch.human_labels[~gaps]) == classes
     else:
         assert bunch.human_labels.dtype == np.int64
-        assert set(bunch.human_labels) == {-1, 1}
+        assert set(bunch.human_labels) == classes
+    if load.__name__ not in WITHOUT_SCORES:
         assert np.abs(bunch.human_scores).max() <= 1
         assert bunch.human_loss.min() >= 0
         fields += ["human_scores", "human_loss"]
     for name in fields:
         assert bunch[name].shape == (n,)
     assert bunch.groups.dtype.kind == "i"
-    assert len(bunch.target_names) == 2
+    assert len(bunch.target_names) == len(classes)
     assert bunch.frame is None
     for name in ("data", *fields):
         assert name in bunch.DESCR.lower()
@@ -106,7 +110,7 @@ def test_frames(load):
                 np.testing.assert_array_equal(framed.frame[name], value)
     assert list(framed.frame.columns[: len(bunch.feature_names)]) == bunch.feature_names
     assert framed.frame.columns.is_unique
-    if load.__name__ not in WITHOUT_SCORES:
+    if load.__name__ not in WITH_GAPS:
         assert not framed.frame.isna().to_numpy().any()
     X, y, human = load(return_X_y_human=True, as_frame=True)
     pd.testing.assert_frame_equal(X, framed.data)

@@ -18,6 +18,8 @@ from deferlearn.datasets import (
     published_split,
 )
 from deferlearn.datasets._files import RemoteFile
+from deferlearn.humans import ConfusedHuman
+from deferlearn.metrics import team_error, team_quadratic_kappa
 
 # fetcher, rows, threshold, alpha; on the published test part: rows, wrong human answers, F1.
 REAL = [
@@ -61,6 +63,71 @@ def test_what_the_description_says_of_the_readers(authors_data, fetch):
     sign = np.where(bunch.human_scores > 0, 1, -1)
     np.testing.assert_array_equal(sign[agreed], bunch.human_labels[agreed])
     assert (sign[~agreed] != bunch.human_labels[~agreed]).any()
+
+
+@pytest.mark.parametrize(
+    ("fetch", "counts"),
+    [
+        (fetch_messidor, [151, 30, 70, 149]),
+        (fetch_stare, [2, 247, 77, 9, 38]),
+        (fetch_aptos, [351, 61, 201, 31, 61]),
+    ],
+    ids=IDS,
+)
+def test_grades(authors_data, fetch, counts):
+    bunch, two = fetch(data_home=authors_data, grades=True), fetch(data_home=authors_data)
+    assert np.bincount(bunch.target).tolist() == counts
+    assert bunch.target.dtype == bunch.human_labels.dtype == np.int64
+    k = len(counts)
+    assert len(bunch.target_names) == k
+    # The order is that of the stored grades, and both questions are about the same images.
+    names = [float(bunch.target_names[grade].removeprefix("grade ")) for grade in bunch.target]
+    np.testing.assert_allclose(bunch.grades, names)
+    np.testing.assert_array_equal(bunch.grades, two.grades)
+    np.testing.assert_array_equal(bunch.data, two.data)
+    np.testing.assert_array_equal(bunch.groups, two.groups)
+    # What belongs to the other question is not there to be mixed up.
+    assert not {"human_loss", "human_scores", "human_prob"} & set(bunch)
+    np.testing.assert_allclose(bunch.human_error, 0.25)
+    for field in ("target", "human_labels", "human_error", "grades"):
+        assert field in bunch.DESCR
+    assert "human draws" not in bunch.DESCR
+    assert "human draws" in two.DESCR
+
+    assert team_error(bunch.target, bunch.human_labels) == pytest.approx(0.25, abs=0.04)
+    off = np.abs(bunch.target - bunch.human_labels)
+    assert np.mean(off[off > 0] == 1) > 0.7
+    kappa = team_quadratic_kappa(bunch.target, bunch.human_labels, grades=range(k))
+    assert 0.8 < kappa < 0.9
+    _, y, human = fetch(data_home=authors_data, grades=True, return_X_y_human=True)
+    np.testing.assert_array_equal(y, bunch.target)
+    np.testing.assert_array_equal(human, bunch.human_labels)
+    other = fetch(data_home=authors_data, grades=True, random_state=1)
+    assert (other.human_labels != bunch.human_labels).any()
+    perfect = ConfusedHuman(np.eye(k))
+    bunch = fetch(data_home=authors_data, grades=True, human=perfect, as_frame=True)
+    assert (bunch.human_labels == bunch.target).all()
+    assert bunch.human is perfect
+    assert "grades" in bunch.frame
+
+
+def test_experts_for_grades(tmp_path):
+    def fetch(**options):
+        return fetch_messidor(data_home=tmp_path, download_if_missing=False, **options)
+
+    with pytest.raises(ValueError, match="human= is for grades=True"):
+        fetch(human=ConfusedHuman(np.eye(4)))
+    with pytest.raises(TypeError, match=r"must be a deferlearn\.humans\.ConfusedHuman or None"):
+        fetch(grades=True, human="doctor")
+    with pytest.raises(ValueError, match=r"grades of Messidor are \[0, 1, 2, 3\]"):
+        fetch(grades=True, human=ConfusedHuman(np.eye(5)))
+
+
+def test_unknown_grades(fetch_made):
+    bunch = fetch_made(contents(), grades=True)
+    assert bunch.target.tolist() == [0, 2, 3]
+    with pytest.raises(ValueError, match=r"holds grades other than \[0, 1, 2, 3\]"):
+        fetch_made(contents() | {"Y": np.array([0.0, 2.5, 3.0])}, grades=True)
 
 
 def test_variable_names_the_folder(authors_data):

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 from sklearn import datasets as sklearn_datasets
+from sklearn.decomposition import PCA
 from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from deferlearn.datasets import load_breast_cancer, load_digits_parity
+from deferlearn.datasets import load_breast_cancer, load_digits, load_digits_parity
 from deferlearn.humans import SkilledHuman, UniformHuman
 
 BOTH = [load_breast_cancer, load_digits_parity]
@@ -91,10 +92,52 @@ def test_another_expert(load):
     np.testing.assert_array_equal(shown[0], bunch.data)
 
 
-@pytest.mark.parametrize("load", BOTH)
+@pytest.mark.parametrize("load", [*BOTH, load_digits])
 @pytest.mark.parametrize("human", [UniformHuman(0.2), 0.1, "doctor"])
 def test_no_expert(load, human):
     with pytest.raises(
         TypeError, match=r"human must be a deferlearn\.humans\.SkilledHuman or None"
     ):
         load(human=human)
+
+
+def test_ten_digits_are_scikit_learns():
+    ours, theirs = load_digits(), sklearn_datasets.load_digits()
+    np.testing.assert_array_equal(ours.data, theirs.data)
+    np.testing.assert_array_equal(ours.target, theirs.target)
+    assert ours.target_names == [str(digit) for digit in range(10)]
+    assert theirs.DESCR in ours.DESCR
+    perfect = load_digits(human=SkilledHuman(0.0))
+    np.testing.assert_array_equal(perfect.human_labels, perfect.target)
+    assert not perfect.human_error.any()
+
+
+def test_expert_for_digits_is_good_along_the_first_component():
+    bunch = load_digits()
+    component = PCA(n_components=1, svd_solver="full").fit_transform(bunch.data)[:, 0]
+    good = bunch.human_error == 0.05
+    assert set(bunch.human_error) == {0.05, 0.35}
+    # The sign of a component means nothing; the loader chooses it by the largest entry.
+    assert (good == (component > 0)).all() or (good == (component < 0)).all()
+    direction = np.array(bunch.human.error.direction)
+    assert direction[np.abs(direction).argmax()] > 0
+    draws = np.array([load_digits(random_state=seed).human_labels for seed in range(10)])
+    wrong = draws != bunch.target
+    for part, error in ((good, 0.05), (~good, 0.35)):
+        deviation = np.sqrt(error * (1 - error) / (10 * part.sum()))
+        assert wrong[:, part].mean() == pytest.approx(error, abs=4 * deviation)
+    # Wrong answers are any of the other nine.
+    steps = np.bincount(((draws - bunch.target) % 10)[wrong], minlength=10)
+    assert steps[0] == 0
+    np.testing.assert_allclose(steps[1:] / wrong.sum(), 1 / 9, atol=0.03)
+
+
+def test_machine_for_digits_errs_as_the_docstring_says():
+    bunch = load_digits()
+    machine = make_pipeline(StandardScaler(), SVC())
+    wrong = cross_val_predict(machine, bunch.data, bunch.target, cv=10) != bunch.target
+    assert wrong.mean() == pytest.approx(0.04, abs=0.005)
+    assert np.mean(bunch.human_labels != bunch.target) > 4 * wrong.mean()
+    # Where the machine errs and the expert is good, the expert is mostly right.
+    good = bunch.human_error < 0.1
+    assert np.mean((bunch.human_labels != bunch.target)[wrong & good]) < 0.2

@@ -183,6 +183,8 @@ def test_experts_and_networks_are_as_good_as_published():
 
 def test_card():
     card = load_sleep(context=0).DESCR
+    for part in ("five experts", "six networks", "five stages are Wake 0, N1 1", "80 nights"):
+        assert part in card
     for part in ("MIT", "10.1109/TNSRE.2020.3011181", "77,901 epochs", "24,665", "53,236"):
         assert part in card
     for name in NETWORKS:

@@ -9,14 +9,15 @@ from joblib import parallel_config
 from scipy import stats
 from sklearn import config_context
 from sklearn.base import BaseEstimator
-from sklearn.metrics import f1_score
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import cohen_kappa_score, f1_score
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from deferlearn.datasets import make_shifted
 from deferlearn.evaluation import AutomationCurve, automation_curve
-from deferlearn.humans import UniformHuman
+from deferlearn.humans import ConfusedHuman, UniformHuman
 from deferlearn.metrics import team_cost
 from stub_team import StubTeam
 
@@ -43,6 +44,41 @@ def test_values_equal_a_plain_loop(batch):
     if batch:
         np.testing.assert_allclose(
             curve.values["error"][:, 2], [np.mean((HUMAN != Y)[test]) for _, test in SPLITS]
+        )
+
+
+class ManyClasses(StubTeam):
+    """Defers by the largest probability, of any number of classes."""
+
+    def fit(self, X, y, human_labels=None):
+        self.machine_ = LogisticRegression().fit(X, y)
+        self.classes_ = self.machine_.classes_
+        return self
+
+    def defer_top(self, X, budget=None):
+        sure = self.machine_.predict_proba(X).max(axis=1)
+        return sure < np.quantile(sure, self.budget)
+
+
+def test_many_classes():
+    grades = np.clip(np.round(X[:, 0]), -1, 1).astype(int) + 1
+    human = ConfusedHuman.off_by_one(0.2, range(3)).labels(grades, random_state=0)
+    options = {"human_labels": human, "budgets": [0.2], "cv": SPLITS}
+    curve = automation_curve(ManyClasses(), X, grades, **options)
+    assert list(curve.values) == ["error", "macro_f1"]
+    graded = automation_curve(
+        ManyClasses(), X, grades, metrics=["grade_error", "quadratic_kappa"], **options
+    )
+    for i, (train, test) in enumerate(SPLITS):
+        team = ManyClasses(budget=0.2).fit(X[train], grades[train])
+        truth, answer = grades[test], team.predict_assisted(X[test], human[test], batch=True)
+        assert curve.values["error"][i, 0] == np.mean(answer != truth)
+        assert curve.values["macro_f1"][i, 0] == pytest.approx(
+            f1_score(truth, answer, average="macro")
+        )
+        assert graded.values["grade_error"][i, 0] == np.mean(np.abs(answer - truth))
+        assert graded.values["quadratic_kappa"][i, 0] == pytest.approx(
+            cohen_kappa_score(truth, answer, weights="quadratic")
         )
 
 

@@ -58,6 +58,17 @@ def test_one_value_has_no_interval():
     assert np.isnan([low, high]).all()
 
 
+@pytest.mark.parametrize(("count", "n"), [(0, 1), (0, 50), (3, 20), (20, 20)])
+def test_wilsons_interval_of_a_share(count, n):
+    """Its ends are the shares whose standard errors just reach the observed one."""
+    lower, upper = share_interval(count, n, 0.9, method="wilson")
+    z = stats.norm.ppf(0.95)
+    for end in (lower, upper):
+        assert abs(count / n - end) == pytest.approx(z * np.sqrt(end * (1 - end) / n), abs=1e-9)
+    exact = share_interval(count, n, 0.9)
+    assert exact[0] <= lower + 1e-12 <= upper <= exact[1] + 1e-12
+
+
 def test_nothing_tells_nothing():
     assert np.isnan(t_interval([])).all()
 

@@ -13,7 +13,7 @@ from deferlearn.datasets._retina import (
     fetch_stare,
     published_split,
 )
-from deferlearn.datasets._simulated import load_breast_cancer, load_digits_parity
+from deferlearn.datasets._simulated import load_breast_cancer, load_digits, load_digits_parity
 from deferlearn.datasets._sleep import load_sleep
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "fetch_stare",
     "get_data_home",
     "load_breast_cancer",
+    "load_digits",
     "load_digits_parity",
     "load_lidc",
     "load_sleep",

@@ -1,4 +1,4 @@
-"""Two data sets of scikit-learn, with simulated experts whose skill depends on the case."""
+"""Data of scikit-learn, with simulated experts whose skill depends on the case."""
 
 from typing import Any
 
@@ -20,15 +20,21 @@ _SIMULATED_DESCR = """\
 data          the features, as scikit-learn has them: standardise them before use
 target        {target}
 groups        each row is its own group: it is not known whose the rows are
-human_labels  the expert's answers, one draw, -1 or +1
-human_scores  the same, as the expert is always sure
-human_loss    the expected loss, twice the probability of error
+{human}
 human_error   the probability of error
 
 What follows is scikit-learn's description of the data themselves.
 
 {source}
 """
+
+_TWO_CLASSES = """\
+human_labels  the expert's answers, one draw, -1 or +1
+human_scores  the same, as the expert is always sure
+human_loss    the expected loss, twice the probability of error"""
+
+_MANY_CLASSES = """\
+human_labels  the expert's answers, one draw"""
 
 
 def load_breast_cancer(
@@ -88,6 +94,7 @@ def load_breast_cancer(
         text="569 tumours, 30 measures of their cell nuclei. The expert, unless another one was given,\n"
         "errs with probability 0.01 where the mean radius is above its median, and 0.2 elsewhere.",
         target="+1 malignant, -1 benign",
+        human=_TWO_CLASSES,
         source=source.DESCR,
     )
     return deliver(bunch, Form(return_X_y, return_X_y_human, as_frame))
@@ -148,9 +155,89 @@ def load_digits_parity(
         text="1,797 images of 8 x 8 pixels. The expert, unless another one was given, errs with\n"
         "probability 0.02 where the sum of the pixels is above its median, and 0.3 elsewhere.",
         target="+1 even, -1 odd; `digits` holds the digit itself",
+        human=_TWO_CLASSES,
         source=source.DESCR,
     )
     return deliver(bunch, Form(return_X_y, return_X_y_human, as_frame))
+
+
+def load_digits(
+    *,
+    human: SkilledHuman | None = None,
+    random_state: Seed = 0,
+    return_X_y: bool = False,
+    return_X_y_human: bool = False,
+    as_frame: bool = False,
+) -> Any:
+    """Load scikit-learn's digits, ten classes, with an expert who is good at one half of them.
+
+    The machine errs little (an SVM with an rbf kernel about 0.04), and the expert much more, but in one
+    half of the cases not much more, and on other digits: it pays to defer those of that half of which
+    the machine is not sure.
+
+    Parameters
+    ----------
+    human : SkilledHuman or None, default=None
+        Another expert, who sees `data`. The expert for None errs with probability 0.05 where the first
+        principal component of `data` is positive, and 0.35 elsewhere. Wrong answers are any of the other
+        nine digits, all equally probable.
+    random_state : int, RandomState or None, default=0
+        Seed of the expert's answers.
+    return_X_y : bool, default=False
+        Whether to return just ``(data, target)``.
+    return_X_y_human : bool, default=False
+        Whether to return just ``(data, target, human_labels)``.
+    as_frame : bool, default=False
+        Whether to return pandas objects; `frame` then holds all columns.
+
+    Returns
+    -------
+    bunch : `~sklearn.utils.Bunch`
+        With `data` of shape (1797, 64), `target` (0 to 9), `human_labels`, `human_error`, `groups`,
+        `human` (the expert), `feature_names`, `target_names`, `frame` and `DESCR`, which explains them.
+    tuple
+        Instead, if `return_X_y` or `return_X_y_human`.
+
+    Examples
+    --------
+    >>> from deferlearn.datasets import load_digits
+    >>> digits = load_digits()
+    >>> digits.data.shape, float((digits.human_labels != digits.target).mean().round(2))
+    ((1797, 64), 0.2)
+    """
+    source = sklearn_datasets.load_digits()
+    data, target = source.data, source.target.astype(np.int64)
+    human = _check_expert(
+        _good_along_first_component(data, good=0.05, poor=0.35) if human is None else human
+    )
+    bunch = Bunch(
+        data=data,
+        target=target,
+        human_labels=human.labels(data, target, random_state),
+        human_error=human.error_probability(data),
+        groups=rows_as_groups(data),
+        human=human,
+        feature_names=[str(name) for name in source.feature_names],
+        target_names=[str(name) for name in source.target_names],
+        DESCR=_SIMULATED_DESCR.format(
+            title="Handwritten digits, ten classes, with a simulated expert",
+            text="1,797 images of 8 x 8 pixels. The expert, unless another one was given, errs with\n"
+            "probability 0.05 where the first principal component is positive, and 0.35 elsewhere.\n"
+            "Wrong answers are any of the other nine digits, all equally probable.",
+            target="the digit, 0 to 9",
+            human=_MANY_CLASSES,
+            source=source.DESCR,
+        ),
+    )
+    return deliver(bunch, Form(return_X_y, return_X_y_human, as_frame))
+
+
+def _good_along_first_component(data: Array, *, good: float, poor: float) -> SkilledHuman:
+    mean = data.mean(axis=0)
+    direction = np.linalg.svd(data - mean, full_matrices=False)[2][0]
+    # A component has no sign of its own: let its largest entry be positive.
+    direction = direction * np.sign(direction[np.abs(direction).argmax()])
+    return SkilledHuman.good_in_half_space(direction, float(mean @ direction), good=good, poor=poor)
 
 
 def _good_above_median(
@@ -163,12 +250,7 @@ def _good_above_median(
 
 
 def _with_expert(data: Array, target: NDArray[np.int64], human: SkilledHuman, seed: Seed) -> Bunch:
-    if not isinstance(human, SkilledHuman):
-        raise TypeError(
-            f"human must be a deferlearn.humans.SkilledHuman or None, got {human!r}: "
-            "only such an expert looks at the features"
-        )
-    scores = human.scores(data, target, random_state=seed)
+    scores = _check_expert(human).scores(data, target, random_state=seed)
     return Bunch(
         data=data,
         target=target,
@@ -179,3 +261,12 @@ def _with_expert(data: Array, target: NDArray[np.int64], human: SkilledHuman, se
         groups=rows_as_groups(data),
         human=human,
     )
+
+
+def _check_expert(human: Any) -> SkilledHuman:
+    if not isinstance(human, SkilledHuman):
+        raise TypeError(
+            f"human must be a deferlearn.humans.SkilledHuman or None, got {human!r}: "
+            "only such an expert looks at the features"
+        )
+    return human

@@ -93,11 +93,11 @@ def load_sleep(
     -------
     bunch : `~sklearn.utils.Bunch`
         With `data` of shape (n_epochs, 30 * (2 * context + 1)), `target`, `human_labels` (NaN where the
-        expert did not score the epoch), `groups` (the nights), `answers` (n_epochs, 5), those of all
-        experts, `networks` (n_epochs, 6), the stage that each network says, `epochs` (their numbers in
-        the recording), `sets` ('dodh' healthy, 'dodo' apnoea), `rows` (their numbers in the shipped
-        table), `n_ties`, `feature_names`, `target_names`, `network_names`, `night_names`, `frame` and
-        `DESCR`, the data card.
+        expert did not score the epoch), `groups` (the 80 nights), `answers` (n_epochs, 5), those of all
+        five experts, `networks` (n_epochs, 6), the stage that each of the six networks says, `epochs`
+        (their numbers in the recording), `sets` ('dodh' healthy, 'dodo' apnoea), `rows` (their numbers in
+        the shipped table), `n_ties`, `feature_names`, `target_names`, `network_names`, `night_names`,
+        `frame` and `DESCR`, the data card.
     tuple
         Instead, if `return_X_y` or `return_X_y_human`.
 
@@ -117,7 +117,10 @@ def load_sleep(
     >>> scored = ~np.isnan(sleep.human_labels)
     >>> float((sleep.human_labels != sleep.target)[scored].mean().round(3))
     0.023
-    >>> load_sleep(classes="stages", context=0).feature_names[:2]
+    >>> stages = load_sleep(classes="stages", context=0)
+    >>> stages.target_names, stages.answers.shape[1], len(stages.network_names)
+    (['Wake', 'N1', 'N2', 'N3', 'REM'], 5, 6)
+    >>> stages.feature_names[:2]
     ['SimpleSleepNet_Wake_0', 'SimpleSleepNet_N1_0']
     """
     if isinstance(expert, bool | float) or expert not in range(1, N_EXPERTS + 1):

@@ -91,7 +91,7 @@ def automation_curve(
     human_loss: ArrayLike | None = None,
     budgets: ArrayLike = PAPER_BUDGETS,
     cv: Any = None,
-    metrics: Sequence[str] | Mapping[str, Any] | str = ("error", "f1"),
+    metrics: Sequence[str] | Mapping[str, Any] | str | None = None,
     batch: bool = True,
     groups: ArrayLike | None = None,
     random_state: int | np.random.RandomState | None = None,
@@ -123,9 +123,10 @@ def automation_curve(
     cv : int, splitter, iterable of (train, test) or None, default=None
         None means 20 random splits with 40% test cases, stratified, or by groups if they are given. An
         integer is the number of shuffled, stratified folds, which keep groups together.
-    metrics : str, sequence of str, or dict of name to callable, default=("error", "f1")
+    metrics : str, sequence of str, or dict of name to callable, default=None
         Names as in `make_team_scorer`, or callables with (y_true, y_pred) and, if they need them,
-        `deferred` and `pos_label`. No sign is changed, unlike in a scorer.
+        `deferred`, `classes`, `grades` and `pos_label`. No sign is changed, unlike in a scorer. None
+        means "error" and "f1" for two classes, and "error" and "macro_f1" for more.
     batch : bool, default=True
         True: cases are deferred by the paper's batch rule (`defer_top`). False: one at a time (`defer`).
     groups : array-like of shape (n_samples,), default=None
@@ -179,7 +180,7 @@ def automation_curve(
     data = split_data(X, y, human_labels, human_scores, human_loss, groups)
     check_confidence(confidence)
     levels = check_budgets(budgets)
-    functions = _check_metrics(metrics, pos_label)
+    functions = _check_metrics(_default_metrics(y) if metrics is None else metrics, pos_label)
     for function in functions.values():  # errors come before anything is fitted
         evaluate_team(
             function, y, y, lambda: np.zeros(len(np.asarray(y)), dtype=bool), np.unique(y)
@@ -210,6 +211,10 @@ def _measure(part: TestPart, truth: Any, functions: dict[str, Any]) -> list[floa
         for f in functions.values()
     ]
     return [*values, float(part.deferred.mean())]
+
+
+def _default_metrics(y: ArrayLike) -> tuple[str, str]:
+    return "error", "f1" if len(set(np.asarray(y).tolist())) <= 2 else "macro_f1"
 
 
 def _check_metrics(metrics: Any, pos_label: Any) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 r"""All confidence intervals of the package: of shares, of means over splits, of means over cases.
 
-- `share_interval`: exact interval of Clopper and Pearson for a share of independent cases.
+- `share_interval`: exact interval of Clopper and Pearson, or Wilson's, for a share of independent cases.
 - `t_interval`: Student's interval for the mean of a few independent numbers, such as one per split.
 - `mean_interval`: interval for a mean over cases, which may come in groups; with `single_critical` if it
   stands alone, with `joint_critical` if several intervals have to hold together.
@@ -23,7 +23,7 @@ Nadeau and Bengio (2003), a variance of :math:`\sigma^2 / n + \sigma^2 / n_{trai
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -61,8 +61,14 @@ class Interval:
 NOTHING = Interval(float("nan"), float("nan"), float("nan"))
 
 
-def share_interval(count: int, n: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Exact interval for the share behind `count` of `n` independent cases (Clopper and Pearson).
+def share_interval(
+    count: int,
+    n: int,
+    confidence: float = CONFIDENCE,
+    *,
+    method: Literal["exact", "wilson"] = "exact",
+) -> tuple[float, float]:
+    """Interval for the share behind `count` of `n` independent cases.
 
     Parameters
     ----------
@@ -72,6 +78,9 @@ def share_interval(count: int, n: int, confidence: float = CONFIDENCE) -> tuple[
         Number of cases, at least 1.
     confidence : float, default=0.95
         Level of the interval.
+    method : {"exact", "wilson"}, default="exact"
+        The interval of Clopper and Pearson, which holds at least as often as its level says, or the shorter
+        one of Wilson, which holds as often on average: for many intervals side by side.
 
     Returns
     -------
@@ -83,8 +92,10 @@ def share_interval(count: int, n: int, confidence: float = CONFIDENCE) -> tuple[
     >>> from deferlearn.evaluation.intervals import share_interval
     >>> [round(end, 3) for end in share_interval(0, 50)]
     [0.0, 0.071]
+    >>> [round(end, 3) for end in share_interval(5, 50, method="wilson")]
+    [0.043, 0.214]
     """
-    lower, upper = stats.binomtest(count, n).proportion_ci(confidence, method="exact")
+    lower, upper = stats.binomtest(count, n).proportion_ci(confidence, method=method)
     return float(lower), float(upper)
 
 

@@ -6,6 +6,7 @@ human who gives labels only is taken to be sure (h = -1 or +1): a right answer h
 one the loss 2.
 """
 
+from deferlearn.humans.confused import ConfusedHuman
 from deferlearn.humans.dirichlet import DirichletDraw, DirichletHuman
 from deferlearn.humans.losses import (
     labels_from_scores,
@@ -18,6 +19,7 @@ from deferlearn.humans.tables import answers_from_table, loss_from_table
 from deferlearn.humans.uniform import UniformHuman
 
 __all__ = [
+    "ConfusedHuman",
     "DirichletDraw",
     "DirichletHuman",
     "SkilledHuman",

@@ -12,16 +12,18 @@ from sklearn.metrics import euclidean_distances
 from sklearn.utils import check_array, check_random_state
 
 from deferlearn._utils.types import Array, Labels
-from deferlearn.humans.answers import Signs, encode_labels
+from deferlearn.humans.answers import Signs, as_array, distinct, encode_labels
 from deferlearn.humans.losses import LOSS_WRONG, loss_from_scores
+from deferlearn.humans.positions import class_list, label_array, positions
 from deferlearn.humans.uniform import Seed, answers_of_scores, check_probability
 
 
 class SkilledHuman:
     """Simulated expert for any data set, who errs with a probability that depends on the case.
 
-    On a sample x the expert is wrong with probability ``error(x)`` and always sure: the score is +1
-    or -1, so the loss is 0 for a right answer and 2 for a wrong one.
+    On a sample x the expert is wrong with probability ``error(x)``. Of two classes the expert is always
+    sure: the score is +1 or -1, so the loss is 0 for a right answer and 2 for a wrong one. Of more
+    classes there are no scores, and a wrong answer is any of the other classes, all equally probable.
 
     Parameters
     ----------
@@ -175,24 +177,45 @@ class SkilledHuman:
         wrong = check_random_state(random_state).random_sample(len(signs)) < error
         return np.where(wrong, -signs, signs).astype(np.float64)
 
-    def labels(self, X: Any, y: ArrayLike, random_state: Seed = None) -> Labels:
-        """Draw one answer for each sample: the sign of its score.
+    def labels(
+        self, X: Any, y: ArrayLike, random_state: Seed = None, *, classes: ArrayLike | None = None
+    ) -> Labels:
+        """Draw one answer for each sample: of two classes, the sign of its score.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             The cases.
         y : array-like of shape (n_samples,)
-            As in `scores`.
+            True labels: -1 and +1, or any two or more labels.
         random_state : int, RandomState or None, default=None
             As in `scores`.
+        classes : array-like of labels, default=None
+            All classes, if y may lack some of them; None means the labels of y.
 
         Returns
         -------
         labels : ndarray of shape (n_samples,)
             In the labels of y.
+
+        Examples
+        --------
+        >>> from deferlearn.humans import SkilledHuman
+        >>> human = SkilledHuman(lambda X: X[:, 0])
+        >>> X = [[0.0], [0.0], [1.0], [1.0], [1.0]]
+        >>> human.labels(X, ["a", "b", "c", "c", "c"], random_state=0)
+        array(['a', 'b', 'a', 'b', 'a'], dtype='<U1')
         """
-        return answers_of_scores(self.scores(X, y, random_state), y)
+        truth = as_array(y)
+        known = distinct(truth) if classes is None else class_list(classes)
+        if classes is None and len(known) <= 2:
+            return answers_of_scores(self.scores(X, y, random_state), y)
+        codes, error = positions(truth, known), self._error(X, len(truth))
+        rng = check_random_state(random_state)
+        wrong = rng.random_sample(len(codes)) < error
+        # All steps from 1 to K - 1 around the circle of classes lead to another class.
+        steps = rng.randint(1, len(known), size=len(codes))
+        return label_array(known)[np.where(wrong, codes + steps, codes) % len(known)]
 
     def losses(self, X: Any, y: ArrayLike, random_state: Seed = None) -> Array:
         """Loss ``[1 - y h]_+`` of the score drawn for each sample: 0 or 2.
@@ -233,12 +256,15 @@ class SkilledHuman:
 
     def _check(self, X: Any, y: ArrayLike) -> tuple[Signs, Array]:
         signs, _ = encode_labels(y)
+        return signs, self._error(X, len(signs))
+
+    def _error(self, X: Any, n_samples: int) -> Array:
         error = self.error_probability(X)
-        if len(error) != len(signs):
+        if len(error) != n_samples:
             raise ValueError(
-                f"X has {len(error)} rows and y has {len(signs)}: give one row per sample"
+                f"X has {len(error)} rows and y has {n_samples}: give one row per sample"
             )
-        return signs, error
+        return error
 
 
 @dataclass(frozen=True, kw_only=True)

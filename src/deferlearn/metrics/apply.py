@@ -6,11 +6,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.pipeline import Pipeline
 
 from deferlearn.humans.labels import check_truth
-from deferlearn.metrics.counts import has_larger
+from deferlearn.metrics.classes import team_macro_f1, team_macro_sensitivity
+from deferlearn.metrics.grades import team_grade_error, team_quadratic_kappa
+from deferlearn.metrics.labels import has_larger
 from deferlearn.metrics.team import (
     team_cost,
     team_error,
@@ -28,6 +30,10 @@ METRICS: dict[str, tuple[Metric, bool]] = {
     "sensitivity": (team_sensitivity, True),
     "specificity": (team_specificity, True),
     "cost": (team_cost, False),
+    "macro_f1": (team_macro_f1, True),
+    "macro_sensitivity": (team_macro_sensitivity, True),
+    "grade_error": (team_grade_error, False),
+    "quadratic_kappa": (team_quadratic_kappa, True),
 }
 
 
@@ -36,15 +42,19 @@ def find_metric(metric: str | Metric) -> tuple[Metric, bool]:
 
     Parameters
     ----------
-    metric : {"error", "f1", "sensitivity", "specificity", "cost"} or callable
-        A callable has the arguments (y_true, y_pred) and, if it needs them, `deferred` and `pos_label`.
+    metric : str or callable
+        "error", "f1", "sensitivity", "specificity", "cost", "macro_f1" or "macro_sensitivity"; for grades
+        also "grade_error" and "quadratic_kappa". With more than two classes, "f1", "sensitivity" and
+        "specificity" need `pos_label`, and a "cost" with unequal costs of errors needs `cost_matrix`. A
+        callable has the arguments (y_true, y_pred) and, if it needs them, those of `evaluate_team`.
 
     Returns
     -------
     function : callable
         The metric.
     greater_is_better : bool
-        False for "error" and "cost", by name or as functions of this package; True for all others.
+        False for "error", "cost" and "grade_error", by name or as functions of this package; True for all
+        others.
 
     Examples
     --------
@@ -67,6 +77,8 @@ def evaluate_team(
     y_pred: ArrayLike,
     deferred: Callable[[], ArrayLike],
     classes: ArrayLike | None = None,
+    *,
+    ordered: bool = False,
     **options: Any,
 ) -> float:
     """Apply a metric to a team's answers, with the options that the metric takes.
@@ -74,15 +86,18 @@ def evaluate_team(
     Parameters
     ----------
     metric : callable
-        Called with y_true, y_pred and, where its signature has them, `deferred` and `pos_label`.
+        Called with y_true, y_pred and, where its signature has them, `deferred`, `classes`, `grades` and
+        `pos_label`.
     y_true, y_pred : array-like of shape (n_samples,)
         True labels and the team's answers.
     deferred : callable
         Returns the mask of the deferred cases; called only if the metric takes `deferred`.
-    classes : array-like of two labels, default=None
-        The estimator's classes. If they are numbers, the second one is positive unless `options` or
-        the metric itself sets `pos_label`: a small test set may lack a class. If they are words,
-        none is positive by default.
+    classes : array-like of labels, default=None
+        The estimator's classes: a small test set may lack one of them. If they are numbers, they are also
+        the `grades`, sorted, and the second one of two is positive. If they are words, none is positive,
+        and they have no order. `options`, and what the metric itself sets, come first.
+    ordered : bool, default=False
+        Whether the classes are grades, from the lowest to the highest.
     **options
         Passed on to the metric.
 
@@ -102,11 +117,25 @@ def evaluate_team(
     parameters = inspect.signature(metric).parameters
     if "deferred" in parameters:
         options["deferred"] = deferred()
-    if classes is not None and "pos_label" in parameters and options.get("pos_label") is None:
-        bound = parameters["pos_label"].default  # a functools.partial may have set it
-        if bound is None and has_larger(classes):
-            options["pos_label"] = np.asarray(classes).tolist()[-1]
+    if classes is not None:
+        for name, value in _defaults(np.asarray(classes), ordered).items():
+            # A functools.partial may have set it.
+            unset = name in parameters and parameters[name].default is None
+            if unset and options.get(name) is None:
+                options[name] = value
     return float(metric(y_true, y_pred, **options))
+
+
+def _defaults(classes: NDArray[Any], ordered: bool) -> dict[str, Any]:
+    """What a metric may need to know of an estimator's classes."""
+    known: dict[str, Any] = {"classes": classes}
+    if ordered:
+        known["grades"] = classes
+    if has_larger(classes):
+        known.setdefault("grades", np.sort(classes))
+        if len(classes) == 2:
+            known["pos_label"] = classes.tolist()[-1]
+    return known
 
 
 def find_member(estimator: Any, X: Any) -> tuple[Any, Any]:

@@ -1,4 +1,4 @@
-"""What the metrics are made of: checked input, counts of right and wrong answers, safe ratios."""
+"""What the metrics of a positive class are made of: counts of answers, safe ratios, checked costs."""
 
 import warnings
 from typing import Any
@@ -8,55 +8,36 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
 from deferlearn._utils.checks import is_number, plain
-from deferlearn._utils.types import Bools
-from deferlearn.humans.answers import are_numbers
-
-
-def check_pair(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Labels and answers as two vectors of equal length that can be compared."""
-    truth, answer = np.asarray(y_true), np.asarray(y_pred)
-    if truth.ndim != 1 or truth.shape != answer.shape:
-        raise ValueError(
-            f"y_true and y_pred must be vectors of equal length, got the shapes {truth.shape} and "
-            f"{answer.shape}"
-        )
-    if not len(truth):
-        raise ValueError("y_true is empty: a metric needs at least one case")
-    if (truth.dtype.kind == "U") != (answer.dtype.kind == "U"):
-        truth, answer = truth.astype(object), answer.astype(object)
-    return truth, answer
+from deferlearn._utils.types import Array, Bools
+from deferlearn.humans.answers import shown
+from deferlearn.metrics.labels import check_pair, find_classes, has_larger
 
 
 def count(
-    y_true: ArrayLike, y_pred: ArrayLike, pos_label: Any, *, either: bool = False
+    y_true: ArrayLike, y_pred: ArrayLike, pos_label: Any, classes: ArrayLike | None = None
 ) -> tuple[int, int, int, int]:
     """True negatives, false positives, false negatives and true positives.
 
-    With `either` it does not matter which class is the positive one.
+    With more than two classes, all but `pos_label` are negative.
     """
     truth, answer = check_pair(y_true, y_pred)
-    try:
-        labels = sorted({*truth.tolist(), *answer.tolist()})
-    except TypeError:
-        raise ValueError("y_true and y_pred mix labels of different types") from None
-    if len(labels) > 2:
-        raise ValueError(f"the metric needs two classes, but found the labels {labels[:5]}")
+    labels = find_classes(classes, y_true=truth, y_pred=answer)
     if pos_label is None:
-        pos_label = labels[-1] if either else _larger(labels)
-    elif len(labels) == 2 and pos_label not in labels:
-        raise ValueError(f"pos_label={plain(pos_label)!r} is none of the labels {labels}")
+        pos_label = _larger(labels)
+    elif len(labels) > 1 and pos_label not in labels:
+        raise ValueError(f"pos_label={plain(pos_label)!r} is none of the labels {labels[:10]}")
     kinds = 2 * (truth == pos_label) + (answer == pos_label)
     tn, fp, fn, tp = np.bincount(kinds, minlength=4).tolist()
     return tn, fp, fn, tp
 
 
-def has_larger(labels: ArrayLike) -> bool:
-    """Whether the larger label can be taken as the positive one: true for numbers, not for words."""
-    return are_numbers(np.asarray(labels))
-
-
 def _larger(labels: list[Any]) -> Any:
     """The positive class if no pos_label is given."""
+    if len(labels) > 2:
+        raise ValueError(
+            f"the metric needs two classes, but found the labels {labels[:5]}: give pos_label, the class "
+            "to compare with all others, or use a metric of many classes, such as 'macro_f1'"
+        )
     words = not has_larger(labels)
     if len(labels) == 1 and (words or labels[0] not in (-1, 0, 1)):
         raise ValueError(
@@ -71,7 +52,7 @@ def _larger(labels: list[Any]) -> Any:
     return labels[1] if len(labels) == 2 else 1
 
 
-def ratio(part: int, whole: int, name: str, what: str, zero_division: str | float) -> float:
+def ratio(part: float, whole: float, name: str, what: str, zero_division: str | float) -> float:
     """The share ``part / whole``, or the value of `zero_division` if `whole` is 0."""
     if whole:
         return part / whole
@@ -87,11 +68,29 @@ def ratio(part: int, whole: int, name: str, what: str, zero_division: str | floa
     return 0.0
 
 
+def shares(parts: NDArray[Any], wholes: NDArray[Any]) -> Array:
+    """Many ratios ``part / whole``, NaN where the whole is 0."""
+    return np.divide(parts, wholes, out=np.full(len(wholes), np.nan), where=wholes > 0)
+
+
 def check_costs(**costs: Any) -> None:
     """Refuse costs, given by their names, that are no finite numbers >= 0."""
     for name, cost in costs.items():
         if not is_number(cost) or cost < 0:
             raise ValueError(f"{name} must be a finite number >= 0, got {plain(cost)!r}")
+
+
+def check_cost_matrix(costs: ArrayLike, classes: list[Any]) -> Array:
+    """Costs as a matrix of finite numbers >= 0 with a row and a column per class."""
+    matrix = np.asarray(costs, dtype=np.float64)
+    if matrix.shape != (len(classes), len(classes)):
+        raise ValueError(
+            f"cost_matrix must have a row and a column for each of the {len(classes)} classes "
+            f"{shown(classes)}, got the shape {matrix.shape}"
+        )
+    if not (np.isfinite(matrix) & (matrix >= 0)).all():
+        raise ValueError(f"cost_matrix must hold finite numbers >= 0, got {matrix.tolist()}")
+    return matrix
 
 
 def check_deferred(deferred: ArrayLike | None, n_samples: int) -> Bools:

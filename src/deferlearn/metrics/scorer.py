@@ -59,7 +59,7 @@ class TeamScorer(BaseEstimator):
         Returns
         -------
         score : float
-            Larger is better: error and cost have a minus sign.
+            Larger is better: error, cost and grade error have a minus sign.
         """
         if human_labels is None:
             raise ValueError(_why_missing())
@@ -74,9 +74,16 @@ class TeamScorer(BaseEstimator):
             y_pred,
             lambda: member.defer_top(X) if self.batch else member.defer(X),
             getattr(member, "classes_", None),
+            ordered=_has_grades(member),
             **(self.options or {}),
         )
         return value if better else -value
+
+
+def _has_grades(member: Any) -> bool:
+    """Whether the estimator was told that its classes are grades, by its parameter `classes`."""
+    classes = getattr(member, "classes", "auto")
+    return not (isinstance(classes, str) and classes == "auto")
 
 
 def _why_missing() -> str:
@@ -121,11 +128,14 @@ def make_team_scorer(
 
     Parameters
     ----------
-    metric : {"error", "f1", "sensitivity", "specificity", "cost"} or callable, default="error"
-        A callable is called with (y_true, y_pred). If it has a parameter `deferred`, it gets the mask
-        of the deferred cases; if it has a parameter `pos_label` and the classes are numbers, it gets
-        the estimator's second class. For classes that are words, "f1", "sensitivity", "specificity"
-        and a "cost" with unequal costs of errors need ``pos_label=...``.
+    metric : str or callable, default="error"
+        A name that `find_metric` knows, such as "error", "f1", "cost", "macro_f1" or "quadratic_kappa". A
+        callable is called with (y_true, y_pred). If it has a parameter `deferred`, it gets the mask
+        of the deferred cases; if it has a parameter `classes`, it gets the estimator's classes. If these
+        are numbers, they are also given as `grades`, and the second one of two as `pos_label`. For
+        classes that are words, "f1", "sensitivity", "specificity" and a "cost" with unequal costs of
+        errors need ``pos_label=...``, and "grade_error" and "quadratic_kappa" need ``grades=[...]``,
+        unless the estimator knows their order by its parameter `classes`.
     batch : bool, default=False
         False: cases are deferred one at a time (`defer`). True: the paper's batch rule, the top
         cases of the test set (`defer_top`).
@@ -133,8 +143,8 @@ def make_team_scorer(
         With False the value gets a minus sign, as in scikit-learn's ``neg_*`` scorers. None chooses
         the sign for the metrics of this package, and leaves other callables as they are.
     **options
-        Passed on to the metric, such as ``pos_label="sick"`` or, for "cost", ``false_negative=5``,
-        ``deferral_cost=0.1``.
+        Passed on to the metric, such as ``pos_label="sick"``, ``grades=["mild", "severe"]`` or, for
+        "cost", ``false_negative=5``, ``deferral_cost=0.1``.
 
     Returns
     -------

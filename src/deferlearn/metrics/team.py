@@ -1,15 +1,17 @@
-"""The metrics of a team, as functions of labels, answers and, for the cost, the deferred cases."""
+"""Error, cost, and the metrics of a positive class; for the cost, the deferred cases count too."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deferlearn.metrics.counts import check_costs, check_deferred, check_pair, count, ratio
+from deferlearn.metrics.classes import confusion_counts
+from deferlearn.metrics.counts import check_cost_matrix, check_costs, check_deferred, count, ratio
+from deferlearn.metrics.labels import check_pair, find_classes
 
 
 def team_error(y_true: ArrayLike, y_pred: ArrayLike) -> float:
-    """Share of wrong answers.
+    """Share of wrong answers, of two or more classes.
 
     Parameters
     ----------
@@ -38,6 +40,7 @@ def team_f1(
     y_pred: ArrayLike,
     *,
     pos_label: Any = None,
+    classes: ArrayLike | None = None,
     zero_division: str | float = "warn",
 ) -> float:
     """F1 score on the positive class, ``2 TP / (2 TP + FP + FN)``.
@@ -49,7 +52,10 @@ def team_f1(
     y_pred : array-like of shape (n_samples,)
         The team's answers.
     pos_label : label, default=None
-        The positive class. None means the larger of two numbers; labels that are words need it.
+        The positive class. None means the larger of two numbers; labels that are words need it, and so
+        do more than two classes, of which all others are then negative.
+    classes : array-like of labels, default=None
+        All classes, if some may be absent here; None means the labels that occur.
     zero_division : "warn" or float, default="warn"
         Value if neither a label nor an answer is positive; "warn" gives 0 and a warning.
 
@@ -64,7 +70,7 @@ def team_f1(
     >>> team_f1(["sick", "sick", "well"], ["sick", "well", "well"], pos_label="sick")
     0.6666666666666666
     """
-    _, fp, fn, tp = count(y_true, y_pred, pos_label)
+    _, fp, fn, tp = count(y_true, y_pred, pos_label, classes)
     return ratio(2 * tp, 2 * tp + fp + fn, "F1", "positive labels or answers", zero_division)
 
 
@@ -73,6 +79,7 @@ def team_sensitivity(
     y_pred: ArrayLike,
     *,
     pos_label: Any = None,
+    classes: ArrayLike | None = None,
     zero_division: str | float = "warn",
 ) -> float:
     """Share of the positive cases that are found (recall).
@@ -84,7 +91,10 @@ def team_sensitivity(
     y_pred : array-like of shape (n_samples,)
         The team's answers.
     pos_label : label, default=None
-        The positive class. None means the larger of two numbers; labels that are words need it.
+        The positive class. None means the larger of two numbers; labels that are words need it, and so
+        do more than two classes, of which all others are then negative.
+    classes : array-like of labels, default=None
+        All classes, if some may be absent here; None means the labels that occur.
     zero_division : "warn" or float, default="warn"
         Value if no case is positive; "warn" gives 0 and a warning.
 
@@ -99,7 +109,7 @@ def team_sensitivity(
     >>> team_sensitivity([1, 1, -1, -1], [1, -1, -1, -1])
     0.5
     """
-    _, _, fn, tp = count(y_true, y_pred, pos_label)
+    _, _, fn, tp = count(y_true, y_pred, pos_label, classes)
     return ratio(tp, tp + fn, "sensitivity", "positive cases", zero_division)
 
 
@@ -108,6 +118,7 @@ def team_specificity(
     y_pred: ArrayLike,
     *,
     pos_label: Any = None,
+    classes: ArrayLike | None = None,
     zero_division: str | float = "warn",
 ) -> float:
     """Share of the negative cases that are recognised as negative.
@@ -119,7 +130,10 @@ def team_specificity(
     y_pred : array-like of shape (n_samples,)
         The team's answers.
     pos_label : label, default=None
-        The positive class. None means the larger of two numbers; labels that are words need it.
+        The positive class. None means the larger of two numbers; labels that are words need it, and so
+        do more than two classes, of which all others are then negative.
+    classes : array-like of labels, default=None
+        All classes, if some may be absent here; None means the labels that occur.
     zero_division : "warn" or float, default="warn"
         Value if no case is negative; "warn" gives 0 and a warning.
 
@@ -134,7 +148,7 @@ def team_specificity(
     >>> team_specificity([1, 1, -1, -1], [1, -1, -1, -1])
     1.0
     """
-    tn, fp, _, _ = count(y_true, y_pred, pos_label)
+    tn, fp, _, _ = count(y_true, y_pred, pos_label, classes)
     return ratio(tn, tn + fp, "specificity", "negative cases", zero_division)
 
 
@@ -146,11 +160,14 @@ def team_cost(
     false_positive: float = 1.0,
     false_negative: float = 1.0,
     deferral_cost: float = 0.0,
+    cost_matrix: ArrayLike | None = None,
     pos_label: Any = None,
+    classes: ArrayLike | None = None,
 ) -> float:
-    """Average cost of a case: of false alarms, of missed cases, and of the human's time.
+    """Average cost of a case: of errors, which may cost differently, and of the human's time.
 
-    ``(false_positive FP + false_negative FN + deferral_cost * deferred cases) / n_samples``.
+    ``(false_positive FP + false_negative FN + deferral_cost * deferred cases) / n_samples``. With
+    `cost_matrix`, the first two terms are the sum of its entries over the cases.
 
     Parameters
     ----------
@@ -161,12 +178,17 @@ def team_cost(
     deferred : array-like of bool of shape (n_samples,), default=None
         Which cases the human took; needed if `deferral_cost` is not 0.
     false_positive, false_negative : float, default=1
-        Cost of an error of either kind.
+        Cost of an error of either kind. If the two are equal, there may be more than two classes.
     deferral_cost : float, default=0
         Cost of a case that the human takes, in the same unit.
+    cost_matrix : array-like of shape (n_classes, n_classes), default=None
+        Costs of answers for any number of classes, instead of `false_positive` and `false_negative`: a
+        row per true class, a column per answer.
     pos_label : label, default=None
         The positive class. None means the larger of two numbers; labels that are words need it, unless
         both kinds of errors cost the same.
+    classes : array-like of labels, default=None
+        All classes, in the order of `cost_matrix`; None means the labels that occur, sorted.
 
     Returns
     -------
@@ -179,13 +201,29 @@ def team_cost(
     >>> y_true, y_pred, deferred = [1, 1, -1, -1], [1, -1, 1, -1], [True, False, False, False]
     >>> team_cost(y_true, y_pred, deferred, false_negative=5, deferral_cost=0.4)
     1.6
+    >>> team_cost([0, 1, 2, 2], [0, 1, 1, 0], cost_matrix=[[0, 1, 1], [2, 0, 1], [8, 4, 0]])
+    3.0
     """
     check_costs(
         false_positive=false_positive, false_negative=false_negative, deferral_cost=deferral_cost
     )
-    _, fp, fn, _ = count(y_true, y_pred, pos_label, either=false_positive == false_negative)
-    n_samples = len(np.asarray(y_true))
-    cost = false_positive * fp + false_negative * fn
+    truth, answer = check_pair(y_true, y_pred)
+    known = find_classes(classes, y_true=truth, y_pred=answer)
+    if cost_matrix is not None:
+        if (false_positive, false_negative) != (1, 1):
+            raise ValueError("give either cost_matrix, or false_positive and false_negative")
+        costs = check_cost_matrix(cost_matrix, known)
+        cost = float((costs * confusion_counts(truth, answer, classes=known)).sum())
+    elif false_positive == false_negative:
+        cost = false_positive * float(np.sum(truth != answer))
+    elif len(known) > 2:
+        raise ValueError(
+            f"false_positive and false_negative are for two classes, but there are {len(known)}: give "
+            "cost_matrix"
+        )
+    else:
+        _, fp, fn, _ = count(truth, answer, pos_label, classes)
+        cost = false_positive * fp + false_negative * fn
     if deferral_cost:
-        cost += deferral_cost * check_deferred(deferred, n_samples).sum()
-    return float(cost / n_samples)
+        cost += deferral_cost * check_deferred(deferred, len(truth)).sum()
+    return float(cost / len(truth))

@@ -70,6 +70,14 @@ def label_axes(ax: Axes, budgets: NDArray[Any], metric: str) -> None:
     ax.set(xlabel=f"budget ({unit})", ylabel=f"{metric} of the team")
 
 
+def short_count(n: int) -> str:
+    """A number of cases in at most four characters, for narrow places: 950, 9.5k, 95k."""
+    if n < 1000:
+        return str(n)
+    thousands = f"{n / 1000:.1f}" if n < 9950 else f"{n / 1000:.0f}"
+    return f"{thousands.removesuffix('.0')}k"
+
+
 def is_whole(budgets: NDArray[Any]) -> bool:
     """Whether budgets are numbers of samples rather than shares."""
     return budgets.dtype.kind in "iu"

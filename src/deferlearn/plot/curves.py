@@ -35,7 +35,13 @@ MARKERS = ("o", "^", "s", "D", "v", "P", "X")
 BAND = 0.18
 
 # How metrics are written if that differs from their names.
-WRITTEN = {"f1": "F1 score"}
+WRITTEN = {
+    "f1": "F1 score",
+    "macro_f1": "macro F1 score",
+    "macro_sensitivity": "macro sensitivity",
+    "grade_error": "grade error",
+    "quadratic_kappa": "quadratic kappa",
+}
 
 
 @dataclass(eq=False, repr=False)
@@ -158,8 +164,8 @@ class AutomationCurveDisplay:
             Cases.
         y : array-like of shape (n_samples,)
             True labels.
-        metric : {"error", "f1", "sensitivity", "specificity", "cost"} or callable, default="error"
-            The metric to measure.
+        metric : str or callable, default="error"
+            The metric to measure: a name that `deferlearn.metrics.find_metric` knows, or a function.
         human, machine : float, default=None
             The metric of the human alone and of the machine alone, each drawn as a level line.
         ax : matplotlib Axes, default=None
