@@ -356,7 +356,9 @@ def capacity(problem: Problem, size: int) -> int:
 class WorkingSet:
     """The samples a path may move, with their Gram matrix."""
 
-    def __init__(self, problem: Problem, index: Index, precise: bool) -> None:
+    def __init__(
+        self, problem: Problem, index: Index, precise: bool, known: Array | None = None
+    ) -> None:
         self.problem = problem
         self.index = index
         self.precise = precise
@@ -367,8 +369,9 @@ class WorkingSet:
         if precise:
             Q, self.Q_lo = problem.gram.block_pair(index, index)
         else:
-            whole = problem.gram.whole if self.whole else None
-            Q = problem.gram.block(index, index) if whole is None else whole
+            if known is None and self.whole:
+                known = problem.gram.whole
+            Q = problem.gram.block(index, index) if known is None else known
         self.arrays = Working(
             Q, problem.y[index], problem.upper[index], problem.root[index], problem.offset
         )
@@ -378,9 +381,9 @@ class WorkingSet:
         return bool((self.position[members] >= 0).all())
 
 
-def whole_set(problem: Problem) -> WorkingSet:
-    """The working set of all samples."""
-    return WorkingSet(problem, np.arange(len(problem.y)), precise=False)
+def whole_set(problem: Problem, known: Array | None = None) -> WorkingSet:
+    """The working set of all samples; ``known`` is their Gram matrix, if it is at hand."""
+    return WorkingSet(problem, np.arange(len(problem.y)), precise=False, known=known)
 
 
 def nearest(state: State, extra: int, must: Index | None = None) -> Index:
