@@ -1,7 +1,7 @@
 """What a selection with K classes costs, side by side with the two-class selections of its parts.
 
-Run `make bench`, or `python benchmarks/classes.py [--quick]`. Everything is measured in this one run, in CPU
-seconds, with the building of the objective included:
+Run `make bench`, or `python benchmarks/classes.py [--quick]`. Everything is measured in this one run, in
+CPU seconds, with the building of the objective included:
 
 1. distorted greedy at n = 0.2 |V|;
 2. the sweep over submodularity ratios.

@@ -54,7 +54,8 @@ def test_sums_are_monotone_and_their_ratio_is_what_is_claimed(variant: str) -> N
         for n in (1, 2, 4):
             bound = submodularity_bound(objective, n)
             assert bound.best == min(submodularity_bound(p, n).best for p in objective.parts)
-            assert bound.paper.value <= bound.best and "sum of" in bound.words
+            assert bound.paper.value <= bound.best
+            assert "sum of" in bound.words
             assert true_ratio(values, size, n) >= bound.best
             positive += bound.best > 0.0
     assert positive > 0 or variant in ("linear", "rbf")  # a lone class leaves no bound

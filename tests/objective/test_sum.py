@@ -104,7 +104,8 @@ def test_a_hard_margin_with_several_classes(kind: str) -> None:
             gains = sum(part.gains(range(k, 12)) for part in parts)
             np.testing.assert_allclose(objective.gains(range(k, 12)), gains, atol=1e-10)
             lower, upper = objective.gain_bounds(range(k, 12))
-            assert (lower <= gains + 1e-9).all() and (gains <= upper + 1e-9).all()
+            assert (lower <= gains + 1e-9).all()
+            assert (gains <= upper + 1e-9).all()
             objective.remove(k)
             for part in parts:
                 part.remove(k)
@@ -168,13 +169,17 @@ def test_two_grades_are_the_two_class_objective() -> None:
     alone = SVMObjective(X, 2 * codes - 1, 0.1)
     one = class_objective(X, codes, 2, "grades", alpha=0.1)
     both = class_objective(X, codes, 2, "classes", alpha=0.1)
-    assert len(one.parts) == 1 and len(both.parts) == 2
-    assert one.value == alone.value and one.fingerprint() == alone.fingerprint()
+    assert len(one.parts) == 1
+    assert len(both.parts) == 2
+    assert one.value == alone.value
+    assert one.fingerprint() == alone.fingerprint()
     np.testing.assert_array_equal(one.gains(range(50)), alone.gains(range(50)))
     assert one.gain(3) == alone.gain(3)
     cost = np.linspace(0.0, 1.0, 50)
     for mine, theirs in zip(
-        one.score_bounds(range(50), 0.5, cost), alone.score_bounds(range(50), 0.5, cost), strict=True
+        one.score_bounds(range(50), 0.5, cost),
+        alone.score_bounds(range(50), 0.5, cost),
+        strict=True,
     ):
         np.testing.assert_array_equal(mine, theirs)
     assert abs(both.value - 2 * alone.value) <= 1e-9
@@ -187,9 +192,12 @@ def test_copies_are_independent() -> None:
     gain, value = objective.gain(4), objective.value
     other = objective.copy()
     other.remove(4)
-    assert objective.value == value and objective.kept.all() and len(objective.removed) == 0
+    assert objective.value == value
+    assert objective.kept.all()
+    assert len(objective.removed) == 0
     assert abs(value - other.value - gain) <= 1e-10
-    assert other.removed.tolist() == [4] and not other.kept[4]
+    assert other.removed.tolist() == [4]
+    assert not other.kept[4]
     assert other.nbytes == sum(part.nbytes for part in other.parts) > 0
     assert other.gap == 0.0
 
@@ -215,7 +223,8 @@ def test_the_parts_are_copied() -> None:
     objective = SumObjective(parts, codes)
     objective.remove(0)
     assert parts[0].kept.all()
-    assert objective.labels is not None and objective.labels.tolist() == codes.tolist()
+    assert objective.labels is not None
+    assert objective.labels.tolist() == codes.tolist()
     assert SumObjective(parts).labels is None
     assert SumObjective(parts[:1]).labels.tolist() == parts[0].labels.tolist()
 
@@ -224,7 +233,8 @@ def test_fingerprints_tell_parts_apart() -> None:
     X, codes = blobs(20, 3)
     one = class_objective(X, codes, 3, alpha=0.1).fingerprint()
     other = class_objective(X, codes, 3, "grades", alpha=0.1).fingerprint()
-    assert one["labels 0"] != one["labels 1"] and one != other
+    assert one["labels 0"] != one["labels 1"]
+    assert one != other
 
 
 def test_parts_that_do_not_fit() -> None:

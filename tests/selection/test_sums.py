@@ -117,7 +117,8 @@ def test_the_omegas_of_a_pick_are_right() -> None:
         for omega in np.clip([pick.low, 0.7, pick.high], 0.05, 5.0):
             if pick.low <= omega <= pick.high:
                 scores = omega * gains - loss[ks]
-                assert ks[scores.argmax()] == pick.k and scores.max() > 0.0
+                assert ks[scores.argmax()] == pick.k
+                assert scores.max() > 0.0
         ks = ks[ks != pick.k]
         for part in parts:
             part.remove(pick.k)
@@ -150,7 +151,8 @@ def test_a_tolerance_and_a_floor() -> None:
     p = class_objective(X, codes, 3, alpha=0.05)
     exact = distorted_greedy(p, loss, 30, RATIO)
     rough = distorted_greedy(p, loss, 30, RATIO, tol=0.05)
-    assert rough.slack <= 0.05 and rough.value >= 0.8 * exact.value
+    assert rough.slack <= 0.05
+    assert rough.value >= 0.8 * exact.value
     counts = np.bincount(codes)
     least = int(counts.min()) - 2
     floored = distorted_greedy(p, loss, 30, RATIO, min_kept_per_class=least)
@@ -162,10 +164,9 @@ def test_two_classes_are_the_paper_again() -> None:
     codes, alpha = np.minimum(codes, 1), 0.002
     alone = SVMObjective(X, 2 * codes - 1, alpha)
     result = distorted_greedy(alone, loss / 2, 25, RATIO)
-    one = distorted_greedy(
-        class_objective(X, codes, 2, "grades", alpha=alpha), loss / 2, 25, RATIO
-    )
-    assert one.order.tolist() == result.order.tolist() and one.value == result.value
+    one = distorted_greedy(class_objective(X, codes, 2, "grades", alpha=alpha), loss / 2, 25, RATIO)
+    assert one.order.tolist() == result.order.tolist()
+    assert one.value == result.value
     np.testing.assert_array_equal(one.gains, result.gains)
     both = distorted_greedy(class_objective(X, codes, 2, alpha=alpha), loss, 25, RATIO)
     assert result.scores.min() > 1e-6  # no pick was one of rounding
@@ -190,5 +191,6 @@ def test_an_error_while_looking_ahead_leaves_the_state(monkeypatch: pytest.Monke
     rounds = Rounds(omegas, omegas, omegas, loss, np.ones(40, dtype=bool), None, TIE, 1.0)
     with pytest.raises(KeyboardInterrupt):
         objective.rounds_ahead(rounds)
-    assert objective.value == value and objective.kept.all()
+    assert objective.value == value
+    assert objective.kept.all()
     assert objective.rounds_ahead(rounds._replace(allowed=np.zeros(40, dtype=bool))) == []

@@ -35,7 +35,7 @@ internal = njit(**_ALWAYS, **_NO_WRAPPERS)
 summing = njit(fastmath={"reassoc", "contract", "nsz"}, **_ALWAYS, **_NO_WRAPPERS)
 
 
-class Address(types.WrapperAddressProtocol):  # type: ignore[misc]
+class Address(types.WrapperAddressProtocol):
     """Where a compiled function is.
 
     Its type is worked out once: numba does so again in every call that it is given to, which takes
@@ -43,18 +43,19 @@ class Address(types.WrapperAddressProtocol):  # type: ignore[misc]
     """
 
     def __init__(self, function: Any, signature: Any) -> None:
-        self._function, self._signature = function, signature
+        self._function, self._signature = function, signature  # the code lives as long as this
+        self.address = int(function.address)
         self.numba_type = types.FunctionType(signature)
 
     def __wrapper_address__(self) -> int:
-        return int(self._function.address)
+        return self.address
 
     def signature(self) -> Any:
         """What it takes and returns."""
         return self._signature
 
 
-@typeof_impl.register(Address)  # type: ignore[untyped-decorator]
+@typeof_impl.register(Address)
 def _type_of_address(address: Address, _: Any) -> Any:
     return address.numba_type
 

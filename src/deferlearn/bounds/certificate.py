@@ -238,9 +238,7 @@ class _Claim:
     share: float = 1.0
 
 
-def _claim(
-    result: Any, bound: SubmodularityBound, n: int, labels: NDArray[Any] | None
-) -> _Claim:
+def _claim(result: Any, bound: SubmodularityBound, n: int, labels: NDArray[Any] | None) -> _Claim:
     """Whether a theorem applies to the run, with which numbers, and why."""
     algorithm = result.algorithm
     for run in (result, *_get(result, "members", [])):

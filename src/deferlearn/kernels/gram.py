@@ -255,10 +255,8 @@ class KernelGram:
         few = self._cache is None or 4 * len(index) <= self._cache.capacity
         for start in range(0, len(index), size):
             part = index[start : start + size]
-            if self._whole is not None:
-                columns = self._whole[part]
-            else:
-                columns = self._kept_columns(part, keep=few)
+            whole = self._whole
+            columns = self._kept_columns(part, keep=few) if whole is None else whole[part]
             yield columns, coef[start : start + len(part)]
 
     def image(self, index: Index, coef: Array) -> Array:

@@ -172,7 +172,9 @@ class PartBounds:
         return Best(int(ks[at]), float(lower[at]), low, high_, self.n_solved - before)
 
 
-def _valid_omegas(at: int, gain: float, upper: Array, cost: Array, unit: float) -> tuple[float, float]:
+def _valid_omegas(
+    at: int, gain: float, upper: Array, cost: Array, unit: float
+) -> tuple[float, float]:
     """The omegas for which this gain scores more than all others, whose gains are at most ``upper``."""
     ahead = np.delete(gain - upper, at)
     close = CLOSE * max(unit, gain + cost[at])
