@@ -152,7 +152,10 @@ class State:
     @property
     def mu(self) -> float:
         """Weight of ``|w|^2 / 2`` for the kept samples."""
-        return self.once("mu", lambda: mu_from_alpha(self.problem.alpha, self.total_weight))
+        known = self._derived.get("mu")  # asked for so often that a call of `once` would count
+        if known is None:
+            known = self._derived["mu"] = mu_from_alpha(self.problem.alpha, self.total_weight)
+        return float(known)
 
     def mu_without(self, k: Index) -> Array:
         """``mu`` after the removal of each of the samples k."""
@@ -185,10 +188,11 @@ class State:
     @property
     def measures(self) -> Measures:
         """Sums over the kept samples."""
-        samples = self.problem.samples
-        return self.once(
-            "measures", lambda: measure(samples, self.point, self.kept, self.beta, self.mu)
-        )
+        known: Measures | None = self._derived.get("measures")
+        if known is None:
+            known = measure(self.problem.samples, self.point, self.kept, self.beta, self.mu)
+            self._derived["measures"] = known
+        return known
 
     @property
     def point(self) -> Point:
@@ -225,10 +229,13 @@ class State:
     @property
     def value(self) -> float:
         """F of the kept samples: the dual value, equal to the primal one up to `gap`."""
-        if self.trivial:
-            return 0.0
-        sums = self.measures
-        return self.once("value", lambda: sums.total - sums.quadratic / (2.0 * self.mu))
+        known = self._derived.get("value")
+        if known is None:
+            known = 0.0
+            if not self.trivial:
+                known = self.measures.total - self.measures.quadratic / (2.0 * self.mu)
+            self._derived["value"] = known
+        return float(known)
 
     @property
     def unit(self) -> float:
