@@ -95,7 +95,9 @@ def test_sides_are_logistic_curves_where_these_agree_with_the_answers():
     for side in (False, True):
         rows = (scores > 0) == side
         theirs = LogisticRegression(C=1e6).fit(scores[rows, None], second[rows])
-        np.testing.assert_allclose(p[rows], theirs.predict_proba(scores[rows, None])[:, 1], atol=5e-3)
+        np.testing.assert_allclose(
+            p[rows], theirs.predict_proba(scores[rows, None])[:, 1], atol=5e-3
+        )
 
 
 @given(st.integers(0, 10**6), st.floats(0.0, 1.0))
