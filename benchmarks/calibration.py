@@ -4,7 +4,7 @@ Each machine is fitted on the training part and judged on the test part of rando
 by `deferlearn.teams.FullAutomation`, theirs by `CalibratedClassifierCV` (sigmoid and isotonic, five folds,
 one machine). Printed are the expected calibration error (ECE) of the likeliest class in ten bins, of all
 test parts together and in the mean, the log loss, and the paired difference of the calibration errors with
-its 95% interval. A small test part has an error even if its probabilities are right: with 30 cases in a bin,
+its 95% interval. A small test part has an error even if its probabilities are right: of 30 cases in a bin,
 about 0.06 there. So the first number is the one to look at. Run it with::
 
     python benchmarks/calibration.py
