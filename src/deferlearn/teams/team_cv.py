@@ -34,9 +34,10 @@ OTHERS = {
         HistGradientBoostingClassifier(),
     ),
 }
-# Our forest is for two classes.
-OTHERS_OF_SEVERAL = OTHERS | {
-    "forest": ("random forest", RandomForestClassifier(n_estimators=200)),
+# Our forest is for two classes; and boosting grows a tree per class and step.
+OTHERS_OF_SEVERAL = {
+    "forest": ("random forest", RandomForestClassifier(n_estimators=100)),
+    "boosting": ("gradient boosting", HistGradientBoostingClassifier(max_iter=60)),
 }
 AUTO_MACHINES = ("linear", "rbf", "forest", "boosting")
 # From simple to elaborate.
