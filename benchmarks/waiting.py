@@ -3,8 +3,8 @@
 Run `make bench`, or `python benchmarks/waiting.py [--quick] [--only N]`. Each figure stands next to that of
 scikit-learn on the same data, measured in the same run: machines differ, the ratios differ less.
 
-1. `AssistedSVCCV` with its default grid, next to `GridSearchCV(SVC)` over the same kernels, alphas and folds,
-   in seconds of the processor;
+1. `AssistedSVCCV` with its default grid, next to `GridSearchCV(SVC)` over the same machines and folds, in
+   seconds of the processor;
 2. `AssistedSVC` with its defaults, next to one `SVC` at tolerance 1e-6;
 3. 20,000 x 50 tuned, and text: 15,000 documents with 24,000 words;
 4. the first fit after installation, with and without its cache; the command line; one decision.
