@@ -26,6 +26,13 @@ CHECKSUM_SIZE = 64
 # splitters that are given as folds. It is a list of names, so that what a file can make is known before
 # the file is seen.
 TRUSTED = (
+    "deferlearn.humans.coding.Coding",
+    "deferlearn.teams.machine.SumMachine",
+    "deferlearn.teams.odds.SidedCalibration",
+    "deferlearn.teams.odds.SoftmaxCalibration",
+    "deferlearn.teams.odds.StepCalibration",
+    "deferlearn.teams.probabilities.ClassMachine",
+    "deferlearn.teams.ranking.ByUncertainty",
     "deferlearn.teams.machine.Machine",
     "deferlearn.teams.machine.MachineSettings",
     "deferlearn.teams.threshold.Threshold",
@@ -37,7 +44,7 @@ TRUSTED = (
     "deferlearn.teams.blend.Blend",
     "deferlearn.teams.blend.BlendedMachine",
     "deferlearn.teams.brought.BroughtMachine",
-    "deferlearn.teams.brought.Calibration",
+    "deferlearn.teams.calibration.Calibration",
     "deferlearn.teams.brought.ScoreColumn",
     "deferlearn.teams.forest.ForestClassifier",
     "deferlearn.teams.forest.ForestRegressor",
@@ -69,7 +76,9 @@ TRUSTED = (
     "scipy.sparse._csr.csr_matrix",
     "sklearn._loss.link.Interval",
     "sklearn._loss.link.LogitLink",
+    "sklearn._loss.link.MultinomialLogit",
     "sklearn._loss.loss.HalfBinomialLoss",
+    "sklearn._loss.loss.HalfMultinomialLoss",
     "sklearn.calibration._CalibratedClassifier",
     "sklearn.calibration._SigmoidCalibration",
     "sklearn.compose._column_transformer.make_column_selector",
