@@ -93,7 +93,7 @@ def test_stored_and_shown():
         (lambda: ConfusedHuman(np.eye(2), ["a", "b", "c"]), "2 rows, and there are 3 classes"),
         (lambda: ConfusedHuman(np.eye(2), ["a", "a"]), "different labels"),
         (lambda: ConfusedHuman(np.eye(2), ["a", None]), "different labels"),
-        (lambda: ConfusedHuman(np.eye(2)).labels([0, 2]), "holds 2 at row 1, which is none"),
+        (lambda: ConfusedHuman(np.eye(2)).labels([0, 2]), "holds 2 at row 1, which is neither"),
         (lambda: ConfusedHuman(np.eye(2)).labels([[0], [1]]), "one dimension"),
         (lambda: ConfusedHuman(np.eye(2)).labels([0, None]), "no label at row 1"),
         (lambda: ConfusedHuman.with_errors(1.5, [0, 1]), "0 <= error <= 1"),

@@ -139,7 +139,7 @@ def test_costs_of_many_classes():
     [
         (
             lambda: team_macro_f1([0, 1], [1, 9], classes=[0, 1]),
-            "y_pred holds 9 at row 1, which is none",
+            "y_pred holds 9 at row 1, which is neither",
         ),
         (lambda: team_macro_f1([0, 1], [0, 1], classes=[0, 0, 1]), "list of different labels"),
         (lambda: team_macro_f1([0, 1], [0, 1], classes=[]), "list of different labels"),
@@ -199,7 +199,11 @@ def test_scorers_of_grades_know_the_grades_of_the_estimator(name, value):
     team = GradingTeam(words)
     scorer = make_team_scorer(name, grades=words)
     assert scorer(team, X, words[y], human_labels=words[human]) == value
+    # An estimator that was told the order passes it on.
+    team.classes = words.tolist()
+    assert make_team_scorer(name)(team, X, words[y], human_labels=words[human]) == value
     # The alphabet is no order of grades.
+    team.classes = "auto"
     with pytest.raises(ValueError, match="Words have no order"):
         make_team_scorer(name)(team, X, words[y], human_labels=words[human])
 
@@ -231,5 +235,7 @@ def test_a_metric_gets_what_it_asks_for():
         "grades": None,
         "pos_label": None,
     }
+    assert ask(["b", "a", "c"], ordered=True)["grades"] == ["b", "a", "c"]
+    assert ask([2, 0, 1], ordered=True)["grades"] == [2, 0, 1]
     assert ask([0, 1, 2], grades=[2, 1, 0])["grades"] == [2, 1, 0]
     assert ask([0, 1, 2], partial(metric, grades=[2, 1, 0]))["grades"] == [2, 1, 0]

@@ -22,6 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import deferlearn
 from deferlearn.evaluation import automation_curve
+from deferlearn.humans.coding import code_signs
 from deferlearn.metrics import make_team_scorer
 from deferlearn.teams import FullAutomation, UncertaintyTriage, make_assisted_pipeline
 from deferlearn.teams.advantage import AdvantageTriage
@@ -584,7 +585,8 @@ def test_the_model_of_advantages_alone():
     margin = np.array([-2.0, -1.0, 1.0, 2.0, 3.0, 4.0])
     machine = np.array([0.0, 0.0, 1.0, 1.0, 0.0, 0.0])
     human = np.array([0.0, 0.0, 1.0, 0.0, 1.0, 0.0])
-    truth = Truth(np.where(machine > 0, -1.0, 1.0) * np.sign(margin), np.ones(6))
+    coding, codes = code_signs(np.where(machine > 0, -1.0, 1.0) * np.sign(margin))
+    truth = Truth(codes, np.ones(6), coding)
     X = np.zeros((6, 1))
     model = AdvantageModel("margin", "class").fit(X, margin, machine, human, truth, 0)
     mean = 1 / 3
@@ -604,7 +606,8 @@ def test_expected_costs_by_the_classes():
     human = weights * (rng.uniform(size=200) < np.where(y > 0, 0.3, 0.1))
     X = np.zeros((200, 1))
     model = AdvantageModel("probability", "truth")
-    model.fit(X, margin, wrong, human, Truth(y, weights), 0)
+    coding, codes = code_signs(y)
+    model.fit(X, margin, wrong, human, Truth(codes, weights, coding), 0)
     scaled = (margin - margin.mean()) / margin.std()
     logistic = LogisticRegression(C=100.0, tol=1e-10).fit(scaled[:, None], y)
     p = logistic.predict_proba(scaled[:, None])

@@ -83,11 +83,11 @@ def let_rounds_cost(monkeypatch, values):
     def held_out_scores(self, context):
         seen.append(context.samples.trained_on)
         # As many errors as the round is to cost, all on samples that are not deferred.
-        decision = context.samples.y.copy()
-        decision[: values[len(seen) - 1]] *= -1
+        said = context.samples.codes.copy()
+        said[: values[len(seen) - 1]] = 1 - said[: values[len(seen) - 1]]
         score = np.full(N, -np.inf)
         score[given_away(len(seen))] = 1.0
-        return HeldOutScores(decision, score, 0.1)
+        return HeldOutScores(said, score, 0.1)
 
     monkeypatch.setattr(AdvantageTriage, "held_out_scores", held_out_scores)
     return seen

@@ -165,7 +165,6 @@ def test_humans_that_are_none(human, says):
     ("y", "says"),
     [
         (np.ones(N), "y has 1 class"),
-        (np.arange(N) % 3, "Only binary classification is supported"),
         (np.linspace(0, 1, N), "Unknown label type"),
         (Y[:9], "inconsistent numbers of samples"),
     ],

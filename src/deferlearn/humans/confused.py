@@ -8,7 +8,7 @@ from sklearn.utils import check_random_state
 
 from deferlearn._utils.types import Array, Labels
 from deferlearn.humans.answers import as_array
-from deferlearn.humans.positions import at_positions, class_list, positions
+from deferlearn.humans.positions import class_list, label_array, positions
 from deferlearn.humans.uniform import Seed, check_probability
 
 # Rows of shares written with a few digits sum to one only about.
@@ -148,7 +148,7 @@ class ConfusedHuman:
         """
         below = self.answer_probabilities(y).cumsum(axis=1)[:, :-1]
         u = check_random_state(random_state).random_sample((len(below), 1))
-        return at_positions((below <= u).sum(axis=1), self.classes)
+        return label_array(self.classes)[(below <= u).sum(axis=1)]
 
     def answer_probabilities(self, y: ArrayLike) -> Array:
         """Probability of each answer to each sample.

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deferlearn._utils.checks import plain
-from deferlearn._utils.types import Index, Labels
-from deferlearn.humans.answers import as_array, find_missing, is_missing, shown
+from deferlearn._utils.types import Labels
+from deferlearn.humans.answers import as_array, find_missing, is_missing
+from deferlearn.humans.coding import Codes, codes_among
 
 
 def class_list(classes: ArrayLike) -> list[Any]:
@@ -19,26 +20,16 @@ def class_list(classes: ArrayLike) -> list[Any]:
     return known
 
 
-def positions(labels: Labels, classes: list[Any], name: str = "y") -> Index:
+def positions(labels: Labels, classes: list[Any], name: str = "y") -> Codes:
     """The position of each label among the classes; any other label is an error."""
     check_complete(labels, name)
-    place = {label: k for k, label in enumerate(classes)}
-    found = [place.get(label, -1) for label in labels.tolist()]
-    if -1 in found:
-        row = found.index(-1)
-        raise ValueError(
-            f"{name} holds {plain(labels[row])!r} at row {row}, which is none of the classes "
-            f"{shown(classes)}"
-        )
-    return np.array(found, dtype=np.intp)
+    return codes_among(labels, label_array(classes), name)
 
 
-def at_positions(places: Index, classes: list[Any]) -> Labels:
-    """The labels at these positions; those of several kinds stay objects, where numpy makes words."""
+def label_array(classes: list[Any]) -> Labels:
+    """Classes as an array; those of several kinds stay objects, where numpy makes words of them."""
     array = np.array(classes)
-    if array.tolist() != classes:
-        array = np.array(classes, dtype=object)
-    return array[places]
+    return array if array.tolist() == classes else np.array(classes, dtype=object)
 
 
 def check_complete(labels: Labels, name: str = "y") -> None:

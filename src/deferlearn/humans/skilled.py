@@ -14,7 +14,7 @@ from sklearn.utils import check_array, check_random_state
 from deferlearn._utils.types import Array, Labels
 from deferlearn.humans.answers import Signs, as_array, distinct, encode_labels
 from deferlearn.humans.losses import LOSS_WRONG, loss_from_scores
-from deferlearn.humans.positions import at_positions, class_list, positions
+from deferlearn.humans.positions import class_list, label_array, positions
 from deferlearn.humans.uniform import Seed, answers_of_scores, check_probability
 
 
@@ -215,7 +215,7 @@ class SkilledHuman:
         wrong = rng.random_sample(len(codes)) < error
         # All steps from 1 to K - 1 around the circle of classes lead to another class.
         steps = rng.randint(1, len(known), size=len(codes))
-        return at_positions(np.where(wrong, codes + steps, codes) % len(known), known)
+        return label_array(known)[np.where(wrong, codes + steps, codes) % len(known)]
 
     def losses(self, X: Any, y: ArrayLike, random_state: Seed = None) -> Array:
         """Loss ``[1 - y h]_+`` of the score drawn for each sample: 0 or 2.

@@ -77,6 +77,8 @@ def evaluate_team(
     y_pred: ArrayLike,
     deferred: Callable[[], ArrayLike],
     classes: ArrayLike | None = None,
+    *,
+    ordered: bool = False,
     **options: Any,
 ) -> float:
     """Apply a metric to a team's answers, with the options that the metric takes.
@@ -92,8 +94,10 @@ def evaluate_team(
         Returns the mask of the deferred cases; called only if the metric takes `deferred`.
     classes : array-like of labels, default=None
         The estimator's classes: a small test set may lack one of them. If they are numbers, they are also
-        the `grades`, and the second one of two is positive. If they are words, none is positive, and
-        they have no order. `options`, and what the metric itself sets, come first.
+        the `grades`, sorted, and the second one of two is positive. If they are words, none is positive,
+        and they have no order. `options`, and what the metric itself sets, come first.
+    ordered : bool, default=False
+        Whether the classes are grades, from the lowest to the highest.
     **options
         Passed on to the metric.
 
@@ -114,7 +118,7 @@ def evaluate_team(
     if "deferred" in parameters:
         options["deferred"] = deferred()
     if classes is not None:
-        for name, value in _defaults(np.asarray(classes)).items():
+        for name, value in _defaults(np.asarray(classes), ordered).items():
             # A functools.partial may have set it.
             unset = name in parameters and parameters[name].default is None
             if unset and options.get(name) is None:
@@ -122,11 +126,13 @@ def evaluate_team(
     return float(metric(y_true, y_pred, **options))
 
 
-def _defaults(classes: NDArray[Any]) -> dict[str, Any]:
+def _defaults(classes: NDArray[Any], ordered: bool) -> dict[str, Any]:
     """What a metric may need to know of an estimator's classes."""
     known: dict[str, Any] = {"classes": classes}
+    if ordered:
+        known["grades"] = classes
     if has_larger(classes):
-        known["grades"] = np.sort(classes)
+        known.setdefault("grades", np.sort(classes))
         if len(classes) == 2:
             known["pos_label"] = classes.tolist()[-1]
     return known

@@ -3,8 +3,9 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deferlearn._utils.types import Array, Index
+from deferlearn._utils.types import Array
 from deferlearn.humans.answers import shown
+from deferlearn.humans.coding import Codes
 from deferlearn.humans.positions import positions
 from deferlearn.metrics.labels import find_classes, has_larger
 
@@ -14,7 +15,7 @@ ROUNDING = 1e-5
 
 def check_probabilities(
     y_true: ArrayLike, proba: ArrayLike, classes: ArrayLike | None = None
-) -> tuple[Index, Array, list[object]]:
+) -> tuple[Codes, Array, list[object]]:
     """Positions of the labels among the classes, one column of probabilities per class, the classes.
 
     A vector stands for the second of two classes.

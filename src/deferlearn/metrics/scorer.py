@@ -74,9 +74,16 @@ class TeamScorer(BaseEstimator):
             y_pred,
             lambda: member.defer_top(X) if self.batch else member.defer(X),
             getattr(member, "classes_", None),
+            ordered=_has_grades(member),
             **(self.options or {}),
         )
         return value if better else -value
+
+
+def _has_grades(member: Any) -> bool:
+    """Whether the estimator was told that its classes are grades, by its parameter `classes`."""
+    classes = getattr(member, "classes", "auto")
+    return not (isinstance(classes, str) and classes == "auto")
 
 
 def _why_missing() -> str:
@@ -127,7 +134,8 @@ def make_team_scorer(
         of the deferred cases; if it has a parameter `classes`, it gets the estimator's classes. If these
         are numbers, they are also given as `grades`, and the second one of two as `pos_label`. For
         classes that are words, "f1", "sensitivity", "specificity" and a "cost" with unequal costs of
-        errors need ``pos_label=...``, and "grade_error" and "quadratic_kappa" need ``grades=[...]``.
+        errors need ``pos_label=...``, and "grade_error" and "quadratic_kappa" need ``grades=[...]``,
+        unless the estimator knows their order by its parameter `classes`.
     batch : bool, default=False
         False: cases are deferred one at a time (`defer`). True: the paper's batch rule, the top
         cases of the test set (`defer_top`).

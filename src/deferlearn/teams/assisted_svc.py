@@ -12,7 +12,7 @@ from deferlearn._utils.progress import Progress, in_words, sometimes, watched_by
 from deferlearn._utils.types import Array, Bools, Index
 from deferlearn.bounds import certificate
 from deferlearn.bounds.certificate import Certificate
-from deferlearn.humans.coding import Codes, Coding
+from deferlearn.humans.coding import Coding
 from deferlearn.humans.human import Human
 from deferlearn.humans.losses import check_bound
 from deferlearn.objective import SumObjective, SVMObjective
@@ -324,7 +324,7 @@ class AssistedSVC(SVMTeam):
         self._objective: MachineObjective | None = objective
         self._certificate: Certificate | None = None
         self._machine = samples.machine_in(rest)
-        self._warn_of_lost_classes(samples.codes)
+        self._warn_of_lost_classes(samples)
 
     def _select(self, context: FoldContext, verbose: int = 0) -> _Selected:
         """The samples to be deferred, of all, and the machine without them."""
@@ -506,9 +506,9 @@ class AssistedSVC(SVMTeam):
             min(rate, share_of(self.budget, len(samples))),
         )
 
-    def _warn_of_lost_classes(self, codes: Codes) -> None:
+    def _warn_of_lost_classes(self, samples: Samples) -> None:
         """Warn, with counts, if humans take all samples of a class."""
-        n = len(self.classes_)
+        codes, n = samples.codes, len(self.classes_)
         counts, kept = (np.bincount(c, minlength=n) for c in (codes, codes[~self.deferred_]))
         if kept.all():
             return
@@ -520,20 +520,18 @@ class AssistedSVC(SVMTeam):
             )
             then = f"the machine never answers {' or '.join(map(repr, lost))}"
         else:
-            said = ", ".join(
+            taken = ", ".join(
                 f"{had - left} of {had} samples of class {label!r}" for label, had, left in table
             )
-            answer = self.classes_.tolist()[int(self._answers(self._machine_constant())[0])]
+            # It answers every case alike, so that one shows what.
+            said = self._answers(self._machine.decision_function(samples.X[:1]))
+            answer = self.classes_.tolist()[int(said[0])]
             then = f"the machine is left without a class, and predicts {answer!r} for every case"
         warnings.warn(
-            f"Humans take {said}: {then}. Lower the budget, or set min_kept_per_class.",
+            f"Humans take {taken}: {then}. Lower the budget, or set min_kept_per_class.",
             UserWarning,
             stacklevel=5,
         )
-
-    def _machine_constant(self) -> Array:
-        """The decision value of a machine that answers every case alike."""
-        return np.array(self.intercept_) if not self._coding.several else self.intercept_[None, :]
 
     def _say(self, text: str) -> None:
         if self.verbose:
