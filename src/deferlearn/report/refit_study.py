@@ -26,7 +26,7 @@ CURVE_FOLDS, QUICK_CURVE_FOLDS = 5, 3
 # The names of the curves.
 TEAM, TRIAGE = "team", "uncertainty triage"
 # The parameters of a machine, which both curves share.
-MACHINE = ("machine", "alpha", "kernel", "degree", "gamma", "coef0", "fit_intercept")
+MACHINE = ("machine", "alpha", "kernel", "degree", "gamma", "coef0", "fit_intercept", "classes")
 # The stages of the study, by which progress is reported.
 HELD_OUT, VERDICT, CURVES = "cases left out", "verdict", "curves"
 

@@ -77,7 +77,7 @@ class Decisions:
         n = int(self.read.sum())
         return {who: share_with_interval(int(self.wrong(who)[self.read].sum()), n) for who in WHO}
 
-    def confusion(self, classes: tuple[str, str]) -> dict[str, dict[str, dict[str, int]]]:
+    def confusion(self, classes: tuple[str, ...]) -> dict[str, dict[str, dict[str, int]]]:
         """For machine, human and team: how many read cases of each class got which answer."""
         found = {}
         for who in WHO:
