@@ -93,7 +93,7 @@ def test_what_algorithms_need() -> None:
         distorted_greedy(objective, LOSS, 3, min_kept_per_class=1)
     with pytest.raises(TypeError, match=r"derives from deferlearn\.objective\.Objective, got list"):
         distorted_greedy([1.0, 3.0], LOSS, 3)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match=r"for deferlearn\.objective\.SVMObjective, got Sum"):
+    with pytest.raises(TypeError, match=r"SVMObjective and sums of them, got Sum"):
         submodularity_bound(objective, 2)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match=r"for deferlearn\.objective\.SVMObjective, got Sum"):
+    with pytest.raises(TypeError, match=r"SVMObjective and sums of them, got Sum"):
         certificate(objective, distorted_greedy(objective, LOSS, 3), LOSS)  # type: ignore[arg-type]

@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Any
 
 from numba import cfunc, njit, typeof, types
+from numba.extending import typeof_impl
 
 
 def _can_be_kept() -> bool:
@@ -34,6 +35,31 @@ internal = njit(**_ALWAYS, **_NO_WRAPPERS)
 summing = njit(fastmath={"reassoc", "contract", "nsz"}, **_ALWAYS, **_NO_WRAPPERS)
 
 
+class Address(types.WrapperAddressProtocol):
+    """Where a compiled function is.
+
+    Its type is worked out once: numba does so again in every call that it is given to, which takes
+    longer than a short path.
+    """
+
+    def __init__(self, function: Any, signature: Any) -> None:
+        self._function, self._signature = function, signature  # the code lives as long as this
+        self.address = int(function.address)
+        self.numba_type = types.FunctionType(signature)
+
+    def __wrapper_address__(self) -> int:
+        return self.address
+
+    def signature(self) -> Any:
+        """What it takes and returns."""
+        return self._signature
+
+
+@typeof_impl.register(Address)
+def _type_of_address(address: Address, _: Any) -> Any:
+    return address.numba_type
+
+
 class Kernel:
     """A large function that several compiled functions call, by its address.
 
@@ -59,4 +85,5 @@ class Kernel:
         arguments, result = self._example()
         result_type = types.void if result is None else typeof(result)
         signature = result_type(*(typeof(argument) for argument in arguments))
-        return cfunc(signature, cache=KEPT, error_model="numpy")(self._function)
+        function = cfunc(signature, cache=KEPT, error_model="numpy")(self._function)
+        return Address(function, signature)

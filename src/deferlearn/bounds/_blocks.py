@@ -5,6 +5,7 @@ least the sum of their F: each block would choose its own w. Within a block all 
 deferred samples are shared among blocks is left to the best (a small dynamic programme).
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,21 +13,24 @@ import numpy as np
 from deferlearn._utils.types import Array, Index
 from deferlearn.bounds._view import View
 from deferlearn.kernels import LinearGram
-from deferlearn.objective import SVMObjective
+from deferlearn.objective import Objective, SumObjective, SVMObjective
 
 # Subsets double with each sample; six already see both classes and a conflict between them.
 BLOCK_SIZE = 6
-# Beyond this many samples the blocks cost more than they tell.
+# Beyond this many samples, counted once per part of a sum, the blocks cost more than they tell.
 MOST_SAMPLES = 600
 
 
-def block_bound(objective: SVMObjective, view: View, loss: Array, n: int) -> float:
-    """Least cost of blocks that share n deferred samples."""
-    if view.n_samples > MOST_SAMPLES:
+def block_bound(parts: Sequence[SVMObjective], loss: Array, n: int) -> float:
+    """Least cost of blocks that share n deferred samples, for the sum of the parts."""
+    views = [View.of(part) for part in parts]
+    if views[0].n_samples * len(views) > MOST_SAMPLES:
         return 0.0
     least = np.zeros(n + 1)  # by number of deferred samples so far, at most
-    for block in _blocks(objective, view):
-        costs = _best_by_size(_restricted(view, block), loss[block], min(n, len(block)))
+    for block in _blocks(parts, views):
+        restricted = [_restricted(view, block) for view in views]
+        whole = restricted[0] if len(restricted) == 1 else SumObjective(restricted)
+        costs = _best_by_size(whole, loss[block], min(n, len(block)))
         shifted = [
             np.r_[np.full(k, np.inf), least[: n + 1 - k]] + costs[k] for k in range(len(costs))
         ]
@@ -34,13 +38,14 @@ def block_bound(objective: SVMObjective, view: View, loss: Array, n: int) -> flo
     return float(least.min())
 
 
-def _blocks(objective: SVMObjective, view: View) -> list[Index]:
-    """Blocks with the shares of both classes, samples with large dual variables together."""
-    dual = objective.dual
-    order = np.argsort(-dual / view.problem.weight, kind="stable")
-    rank = np.empty(view.n_samples)
-    for label in (-1.0, 1.0):
-        mine = order[view.y[order] == label]
+def _blocks(parts: Sequence[SVMObjective], views: Sequence[View]) -> list[Index]:
+    """Blocks with the shares of all classes, samples with large dual variables together."""
+    dual = np.sum([part.dual for part in parts], axis=0)
+    order = np.argsort(-dual / views[0].problem.weight, kind="stable")
+    rank = np.empty(len(order))
+    labels = np.array([view.y for view in views])
+    for column in np.unique(labels, axis=1).T:
+        mine = order[(labels[:, order] == column[:, None]).all(axis=0)]
         rank[mine] = (np.arange(len(mine)) + 0.5) / max(len(mine), 1)
     order = np.argsort(rank, kind="stable")
     return [order[i : i + BLOCK_SIZE] for i in range(0, len(order), BLOCK_SIZE)]
@@ -61,11 +66,11 @@ def _restricted(view: View, block: Index) -> SVMObjective:
     return SVMObjective(K, y, kernel="precomputed", **common)
 
 
-def _best_by_size(objective: SVMObjective, loss: Array, most: int) -> Array:
+def _best_by_size(objective: Objective, loss: Array, most: int) -> Array:
     """Least F + c over the subsets of each size, by removing samples one after the other."""
     best = np.full(most + 1, np.inf)
 
-    def visit(state: SVMObjective, first: int, size: int, cost: float) -> None:
+    def visit(state: Objective, first: int, size: int, cost: float) -> None:
         best[size] = min(best[size], state.value + cost)
         if size == most:
             return

@@ -17,7 +17,9 @@ least bound is split.
 """
 
 import heapq
+from collections.abc import Iterator
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -41,8 +43,7 @@ def restricted_dual_bound(view: View, loss: Array, n: int) -> float:
     Q = view.signed_gram()
     if not problem.offset:
         return _worst(view, Q, loss, n, 0.0, 0.0)
-    # |b| <= 1 + kappa |w|, and 2 alpha m |w|^2 <= m.
-    reach = 1.0 + view.radius * float(np.sqrt(0.5 / problem.alpha))
+    reach = most_offset(view)
     intervals = int(np.clip(ENTRIES / view.n_samples**2, 12, MOST_INTERVALS))
     # The extreme offsets are usually dismissed at once, so the first cuts are near zero.
     cuts = np.unique(np.clip([-reach, -4.0, -1.5, -0.5, 0.5, 1.5, 4.0, reach], -reach, reach))
@@ -58,6 +59,39 @@ def restricted_dual_bound(view: View, loss: Array, n: int) -> float:
 
 def _worst(view: View, Q: Array, loss: Array, n: int, low: float, high: float) -> float:
     """Least bound over all sizes up to n, for offsets between low and high."""
+    best = np.full(n + 1, -np.inf)
+    for ends in minorants(view, Q, loss, n, low, high):
+        best = np.maximum(best, np.minimum.reduce([end.worst() for end in ends]))
+    return max(0.0, float(best.min()))
+
+
+class Minorant(NamedTuple):
+    """``F + c`` without a set S is at least ``value``, less the sum of ``hurt`` over S; by the size of S.
+
+    The entry ``hurt[i, s - 1]`` is for sets of size s.
+    """
+
+    value: Array
+    hurt: Array
+
+    def worst(self) -> Array:
+        """The least that it is, over the sets of each size."""
+        value = self.value.copy()
+        value[1:] -= sum_of_largest(self.hurt)
+        return value
+
+
+def sum_of_largest(hurt: Array) -> Array:
+    """In column s - 1 the sum of its s largest entries."""
+    n = hurt.shape[1]
+    top = -np.sort(-hurt, axis=0)[:n]
+    return np.asarray(np.cumsum(top, axis=0)[np.arange(n), np.arange(n)])
+
+
+def minorants(
+    view: View, Q: Array, loss: Array, n: int, low: float, high: float
+) -> Iterator[list[Minorant]]:
+    """For each shrinkage, the minorants at both ends of an interval of offsets: the lesser one holds."""
     problem, y = view.problem, view.y
     weight = problem.weight
     left = view.total - np.concatenate([[0.0], np.cumsum(np.sort(weight)[::-1][:n])])
@@ -73,7 +107,6 @@ def _worst(view: View, Q: Array, loss: Array, n: int, low: float, high: float) -
         diagonal[:, None]
         + np.concatenate([np.zeros((len(y), 1)), np.cumsum(others, axis=1)], axis=1)[:, :n]
     )  # rows[:, s - 1] for size s
-    best = np.full(n + 1, -np.inf)
     mu = mus[1:]
     for shrink in SHRINKAGES:
         ends = []
@@ -85,11 +118,13 @@ def _worst(view: View, Q: Array, loss: Array, n: int, low: float, high: float) -
                 - shrink**2 * (dual * image)[:, None] / mu
                 + shrink**2 * rows / (2.0 * mu)
             )
-            top = -np.sort(-hurt, axis=0)[:n]
-            value[1:] -= np.cumsum(top, axis=0)[np.arange(n), np.arange(n)]
-            ends.append(value)
-        best = np.maximum(best, np.minimum.reduce(ends))
-    return max(0.0, float(best.min()))
+            ends.append(Minorant(value, hurt))
+        yield ends
+
+
+def most_offset(view: View) -> float:
+    """No optimal offset is larger: ``|b| <= 1 + kappa |w|``, and ``2 alpha m |w|^2 <= m``."""
+    return 1.0 + view.radius * float(np.sqrt(0.5 / view.problem.alpha))
 
 
 def _dual_at(Q: Array, linear: Array, box: Array, mu: float) -> Array:

@@ -8,8 +8,13 @@ import numpy as np
 from deferlearn._utils.types import Array
 from deferlearn._utils.words import counted
 from deferlearn.kernels import WHOLE_GRAM_LIMIT, Gram, LinearGram
-from deferlearn.objective import SVMObjective
+from deferlearn.objective import SumObjective, SVMObjective
 from deferlearn.objective.state import Problem
+
+
+def parts_of(objective: SVMObjective | SumObjective) -> tuple[SVMObjective, ...]:
+    """The parts of a sum; an objective that is no sum is its only part."""
+    return objective.parts if isinstance(objective, SumObjective) else (objective,)
 
 
 @dataclass(frozen=True)
@@ -24,8 +29,8 @@ class View:
         """Refuse an objective that is not an SVM's, or has moved on: the theorems speak of all of V."""
         if not isinstance(objective, SVMObjective):
             raise TypeError(
-                "Bounds and certificates are for deferlearn.objective.SVMObjective, got "
-                f"{type(objective).__name__}."
+                "Bounds and certificates are for deferlearn.objective.SVMObjective and sums of them, "
+                f"got {type(objective).__name__}."
             )
         if count := len(objective.removed):
             raise ValueError(

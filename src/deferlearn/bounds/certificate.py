@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from deferlearn._utils.threads import one_blas_thread
 from deferlearn._utils.types import Array
 from deferlearn._utils.words import counted
-from deferlearn.bounds._view import View
+from deferlearn.bounds._view import View, parts_of
 from deferlearn.bounds.optimum import OptimumBound, optimum_upper_bound
 from deferlearn.bounds.ratio import SubmodularityBound, submodularity_bound
-from deferlearn.objective import SVMObjective
+from deferlearn.objective import SumObjective, SVMObjective
 from deferlearn.selection.greedy import check_budget, check_loss
 
 # A factor of g(OPT) below this is called by its name.
@@ -115,7 +115,10 @@ class Certificate:
 
 
 def certificate(
-    objective: SVMObjective, result: Any, human_loss: ArrayLike, n: int | None = None
+    objective: SVMObjective | SumObjective,
+    result: Any,
+    human_loss: ArrayLike,
+    n: int | None = None,
 ) -> Certificate:
     r"""Say how good a selection is: what the theory guarantees, and how far from the best it can be.
 
@@ -133,7 +136,7 @@ def certificate(
 
     Parameters
     ----------
-    objective : SVMObjective
+    objective : SVMObjective or SumObjective
         In its initial state, before the selection.
     result : object
         A selection's result: ``order``, ``value``, ``algorithm`` ("distorted", "stochastic",
@@ -151,7 +154,7 @@ def certificate(
     Examples
     --------
     >>> from deferlearn.bounds import certificate
-    >>> from deferlearn.objective import SVMObjective
+    >>> from deferlearn.objective import SumObjective, SVMObjective
     >>> from deferlearn.selection import distorted_greedy
     >>> X, y = [[-2.0], [-1.0], [1.0], [2.0], [-3.0]], [-1, -1, 1, 1, 1]
     >>> objective = SVMObjective(X, y, alpha=1.0, fit_intercept=False)
@@ -162,7 +165,7 @@ def certificate(
     >>> print(report.summary().splitlines()[0])
     Deferring the selected samples lowers the total loss by 2.45.
     """
-    view = View.of(objective)
+    views = [View.of(part) for part in parts_of(objective)]
     loss = check_loss(objective, human_loss)
     budget = _get(result, "n", None) if n is None else n
     if budget is None:
@@ -176,14 +179,14 @@ def certificate(
         bound = submodularity_bound(objective, budget)
         optimum = optimum_upper_bound(objective, loss, budget)
         value = _verified_value(objective, result, order, loss)
-    unit = view.value if view.problem.hard else max(1.0, view.value)
+    unit = objective.value if views[0].problem.hard else max(1.0, objective.value)
     if value > optimum.value + 1e-6 * unit:
         raise ValueError(
             f"The result's value {value:g} is above {optimum.value:g}, which no selection can reach: "
             "it belongs to another objective, other losses or another n."
         )
     gap = max(0.0, optimum.value - value)
-    claim = _claim(result, bound, budget, view)
+    claim = _claim(result, bound, budget, objective.labels)
     ratio = _get(result, "submodularity_ratio", None)
     algorithm = str(result.algorithm)
     return Certificate(
@@ -204,7 +207,7 @@ def certificate(
 
 
 def _verified_value(
-    objective: SVMObjective, result: Any, order: NDArray[np.int64], loss: Array
+    objective: SVMObjective | SumObjective, result: Any, order: NDArray[np.int64], loss: Array
 ) -> float:
     """g(S) - c(S) computed again from the order: a certificate trusts no number that it is given."""
     state = objective.copy()
@@ -235,7 +238,7 @@ class _Claim:
     share: float = 1.0
 
 
-def _claim(result: Any, bound: SubmodularityBound, n: int, view: View) -> _Claim:
+def _claim(result: Any, bound: SubmodularityBound, n: int, labels: NDArray[Any] | None) -> _Claim:
     """Whether a theorem applies to the run, with which numbers, and why."""
     algorithm = result.algorithm
     for run in (result, *_get(result, "members", [])):
@@ -268,7 +271,10 @@ def _claim(result: Any, bound: SubmodularityBound, n: int, view: View) -> _Claim
             )
     floor = int(_get(result, "min_kept_per_class", 0))
     if floor > 0:
-        if not _floor_was_idle(run, floor, n, view, _in_expectation(result)):
+        idle = labels is not None and _floor_was_idle(
+            run, floor, n, labels, _in_expectation(result)
+        )
+        if not idle:
             return _Claim(
                 f"No guarantee is claimed: a floor of {counted(floor, 'sample')} per class may have kept "
                 "candidates out, and the theorem speaks of choosing among all. The upper bound is one on "
@@ -299,15 +305,15 @@ def _in_expectation(result: Any) -> bool:
     )
 
 
-def _floor_was_idle(run: Any, floor: int, n: int, view: View, random: bool) -> bool:
+def _floor_was_idle(run: Any, floor: int, n: int, labels: NDArray[Any], random: bool) -> bool:
     """Whether the floor kept no candidate out: with random choices, whatever they are."""
-    counts = [count for count in view.class_counts if count > 0]
-    if n <= min(counts) - floor:
+    classes, counts = np.unique(labels, return_counts=True)
+    if n <= counts.min() - floor:
         return True  # n picks do not reach it
     if random:
         return False
-    kept = np.delete(view.y, np.asarray(run.order, dtype=np.int64))
-    return all(int((kept == label).sum()) > floor for label in np.unique(view.y))
+    kept = np.delete(labels, np.asarray(run.order, dtype=np.int64))
+    return all(int((kept == label).sum()) > floor for label in classes)
 
 
 def _proved_member(result: Any, bound: SubmodularityBound) -> tuple[Any, str]:

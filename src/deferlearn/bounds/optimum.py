@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike
 
 from deferlearn.bounds._blocks import block_bound
 from deferlearn.bounds._restricted import restricted_dual_bound
-from deferlearn.bounds._view import View
+from deferlearn.bounds._summed import summed_dual_bound
+from deferlearn.bounds._view import View, parts_of
 from deferlearn.kernels import WHOLE_GRAM_LIMIT
-from deferlearn.objective import SVMObjective
+from deferlearn.objective import SumObjective, SVMObjective
 from deferlearn.selection.greedy import check_budget, check_loss
 
 # The engine's values are verified to 1e-10 of max(1, F); the bound is raised by more than that.
@@ -39,12 +40,14 @@ class OptimumBound:
     bounds: dict[str, float]
 
 
-def optimum_upper_bound(objective: SVMObjective, human_loss: ArrayLike, n: int) -> OptimumBound:
+def optimum_upper_bound(
+    objective: SVMObjective | SumObjective, human_loss: ArrayLike, n: int
+) -> OptimumBound:
     r"""No selection of at most n samples has a value g - c above this.
 
     Parameters
     ----------
-    objective : SVMObjective
+    objective : SVMObjective or SumObjective
         In its initial state.
     human_loss : array-like of shape (n_samples,)
         The human's loss on each sample; non-negative.
@@ -62,29 +65,36 @@ def optimum_upper_bound(objective: SVMObjective, human_loss: ArrayLike, n: int) 
         - ``"blocks"``: F is superadditive, so best selections of small blocks, found by trying all, add
           up to a bound.
 
+        For a sum, each bounds the sum of the machines at once: all of them lose the same samples.
+
     Examples
     --------
     >>> from deferlearn.bounds import optimum_upper_bound
-    >>> from deferlearn.objective import SVMObjective
+    >>> from deferlearn.objective import SumObjective, SVMObjective
     >>> X, y = [[-2.0], [-1.0], [1.0], [2.0], [-3.0]], [-1, -1, 1, 1, 1]
     >>> objective = SVMObjective(X, y, alpha=0.1)
     >>> bound = optimum_upper_bound(objective, [0.1] * 5, n=1)
     >>> objective.gain(4) - 0.1 <= bound.value <= objective.value
     True
     """
-    view = View.of(objective)
+    parts = parts_of(objective)
+    views = [View.of(part) for part in parts]
     loss = check_loss(objective, human_loss)
     n = check_budget(objective, n)
-    if n == 0 or view.value == 0:
-        return OptimumBound(0.0, "nothing to defer", {"everything": view.value})
-    bounds = {"everything": view.value}
-    lower = {"blocks": block_bound(objective, view, loss, n)}
+    value, hard = objective.value, views[0].problem.hard
+    if n == 0 or value == 0:
+        return OptimumBound(0.0, "nothing to defer", {"everything": value})
+    bounds = {"everything": value}
+    lower = {"blocks": block_bound(parts, loss, n)}
     # The hard margin's dual variables have no bound, so dropping some of them can cost anything.
-    if view.n_samples <= WHOLE_GRAM_LIMIT and not view.problem.hard:
-        lower["restricted dual"] = restricted_dual_bound(view, loss, n)
-    unit = view.value if view.problem.hard else max(1.0, view.value)
+    if views[0].n_samples <= WHOLE_GRAM_LIMIT and not hard:
+        if len(parts) == 1:
+            lower["restricted dual"] = restricted_dual_bound(views[0], loss, n)
+        else:
+            lower["restricted dual"] = summed_dual_bound(parts, views, loss, n)
+    unit = value if hard else max(1.0, value)
     for name, kept_cost in lower.items():
         # Deferring no sample is worth 0.
-        bounds[name] = max(0.0, view.value - kept_cost + RAISED * unit)
+        bounds[name] = max(0.0, value - kept_cost + RAISED * unit)
     method = min(bounds, key=lambda name: bounds[name])
     return OptimumBound(bounds[method], method, bounds)

@@ -17,16 +17,16 @@ and some sample lies on the margin, so :math:`h_i \le 2 + \text{diameter} |w'|` 
 removal has ratio 1, so there L has two samples or more.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from deferlearn._utils.types import Array
 from deferlearn._utils.words import counted
-from deferlearn.bounds._view import View
+from deferlearn.bounds._view import View, parts_of
 from deferlearn.bounds.hulls import HullPath
 from deferlearn.kernels import WHOLE_GRAM_LIMIT
-from deferlearn.objective import SVMObjective
+from deferlearn.objective import SumObjective, SVMObjective
 from deferlearn.selection.greedy import check_budget
 
 # A ratio below this multiplies g(OPT) by less than a thousandth: true, and of no use.
@@ -85,7 +85,7 @@ class SubmodularityBound:
     words: str
 
 
-def submodularity_bound(objective: SVMObjective, n: int) -> SubmodularityBound:
+def submodularity_bound(objective: SVMObjective | SumObjective, n: int) -> SubmodularityBound:
     r"""How close g is to submodular, at least, while no more than n samples are deferred.
 
     The ratio is the largest :math:`\gamma \le 1` with :math:`\sum_{j \in L} [g(S + j) - g(S)] \ge \gamma
@@ -94,8 +94,8 @@ def submodularity_bound(objective: SVMObjective, n: int) -> SubmodularityBound:
 
     Parameters
     ----------
-    objective : SVMObjective
-        In its initial state.
+    objective : SVMObjective or SumObjective
+        In its initial state. The ratio of a sum is at least the least ratio of its parts.
     n : int
         The budget: how many samples may be deferred.
 
@@ -111,12 +111,15 @@ def submodularity_bound(objective: SVMObjective, n: int) -> SubmodularityBound:
     Examples
     --------
     >>> from deferlearn.bounds import submodularity_bound
-    >>> from deferlearn.objective import SVMObjective
+    >>> from deferlearn.objective import SumObjective, SVMObjective
     >>> X, y = [[-2.0], [-1.0], [1.0], [2.0]], [-1, -1, 1, 1]
     >>> bound = submodularity_bound(SVMObjective(X, y, alpha=1.0, fit_intercept=False), n=2)
     >>> round(bound.paper.value, 4), round(bound.best, 4)
     (0.0208, 0.25)
     """
+    if isinstance(objective, SumObjective) and len(objective.parts) > 1:
+        return _least([submodularity_bound(part, n) for part in objective.parts])
+    objective = parts_of(objective)[0]
     view = View.of(objective)
     n = check_budget(objective, n)
     if view.value == 0 or view.n_samples == 1:
@@ -131,6 +134,18 @@ def submodularity_bound(objective: SVMObjective, n: int) -> SubmodularityBound:
     return SubmodularityBound(
         n, paper, stronger, best, best < USELESS, _words(best, n, paper, stronger)
     )
+
+
+def _least(found: list[SubmodularityBound]) -> SubmodularityBound:
+    """What holds of a sum: the least bound of its parts."""
+    at = min(range(len(found)), key=lambda k: found[k].best)
+    weakest = found[at]
+    words = (
+        f"The machine is a sum of {len(found)} two-class machines, whose submodularity ratio is at least "
+        f"the least of theirs, that of machine {at}. {weakest.words}"
+    )
+    paper = min((bound.paper for bound in found), key=lambda bound: bound.value)
+    return replace(weakest, paper=paper, words=words)
 
 
 def _claim(name: str, value: float, holds: bool, condition: str) -> RatioBound:

@@ -192,22 +192,7 @@ def _order_of(classes: Any, found: NDArray[Any]) -> NDArray[Any]:
 
 
 def _check_costs(given: Any, order: NDArray[Any]) -> Array:
-    n = len(order)
-    try:
-        costs = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"cost_matrix must hold numbers: {error}") from None
-    if costs.shape != (n, n):
-        raise ValueError(
-            f"cost_matrix has the shape {costs.shape}, but there are {n} classes: give ({n}, {n}), a row "
-            f"per true class and a column per answer, in the order {shown(order.tolist())}."
-        )
-    if not np.isfinite(costs).all() or (costs < 0).any():
-        bad = np.argwhere(~(np.isfinite(costs) & (costs >= 0)))[0]
-        raise ValueError(
-            f"cost_matrix must be finite and not negative, got {costs[tuple(bad)]:g} in row {bad[0]}, "
-            f"column {bad[1]}."
-        )
+    costs = check_cost_matrix(given, order.tolist())
     if np.diag(costs).any():
         at = int(np.flatnonzero(np.diag(costs))[0])
         raise ValueError(
@@ -219,5 +204,26 @@ def _check_costs(given: Any, order: NDArray[Any]) -> Array:
         raise ValueError(
             f"cost_matrix has only zeros for class {plain(order[empty[0]])!r}: a class on which no mistake "
             "costs anything need not be told apart; leave it out, or give it a small cost."
+        )
+    return costs
+
+
+def check_cost_matrix(given: Any, classes: list[Any]) -> Array:
+    """Costs as a matrix of finite numbers, 0 or larger, with a row and a column per class."""
+    n = len(classes)
+    try:
+        costs = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"cost_matrix must hold numbers: {error}") from None
+    if costs.shape != (n, n):
+        raise ValueError(
+            f"cost_matrix has the shape {costs.shape}, but there are {n} classes: give ({n}, {n}), a row "
+            f"per true class and a column per answer, in the order {shown(classes)}."
+        )
+    bad = np.argwhere(~(np.isfinite(costs) & (costs >= 0)))
+    if len(bad):
+        raise ValueError(
+            f"cost_matrix must be finite and not negative, got {costs[tuple(bad[0])]:g} in row "
+            f"{bad[0][0]}, column {bad[0][1]}."
         )
     return costs

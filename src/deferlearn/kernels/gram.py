@@ -78,6 +78,10 @@ class LinearGram:
             norms = np.einsum("ij,ij->i", rows, rows)
         second = _power_of_two(float(np.sqrt(norms.max(initial=0.0))))
         self.rows = rows / second
+        # Several machines have the same rows but for signs. For products with all of them they share those
+        # of the first, which so stay in the processor's cache; signs round nothing.
+        self._shared: Any = self.rows
+        self._flip: Array | None = None
         self.scale = scale * second
         self.unit = self.scale**2
         self.diagonal = norms / second**2
@@ -87,6 +91,7 @@ class LinearGram:
     def relabelled(self, flip: Array) -> "LinearGram":
         """The same rows where the labels of some have the other sign: ``flip`` is -1 there, else 1."""
         other = copy(self)
+        other._flip = flip if self._flip is None else self._flip * flip
         if self.sparse:
             other.rows = sp.csr_array(sp.diags_array(flip) @ self.rows)
             other.rows.sort_indices()
@@ -116,12 +121,15 @@ class LinearGram:
 
     def combine(self, index: Index, coef: Array) -> Array:
         """``sum_i coef_i y_i x_i`` over index, in scaled units."""
+        return self._combine(self.rows, index, coef)
+
+    def _combine(self, rows: Any, index: Index, coef: Array) -> Array:
         if not self.sparse and coef.ndim == 1 and 4 * len(index) > self.n:
             # Gathering so many rows would cost more than the products with the others' zeros.
             full = np.zeros(self.n)
             full[index] = coef
-            return np.asarray(full @ self.rows)
-        return np.asarray(self.rows[index].T @ coef)
+            return np.asarray(full @ rows)
+        return np.asarray(rows[index].T @ coef)
 
     def combine_pair(self, index: Index, hi: Array, lo: Array) -> tuple[Array, Array]:
         """The same, carried in two doubles."""
@@ -133,7 +141,11 @@ class LinearGram:
 
     def image(self, index: Index, coef: Array) -> Array:
         """Q[:, index] @ coef, for one vector or a matrix of them."""
-        return np.asarray(self.rows @ self.combine(index, coef))
+        flip = self._flip
+        if flip is None or coef.ndim > 1:
+            return np.asarray(self.rows @ self.combine(index, coef))
+        w = self._combine(self._shared, index, coef * flip[index])
+        return np.asarray(self._shared @ w) * flip
 
     def image_at(self, rows: Index, index: Index, coef: Array) -> Array:
         """Q[rows][:, index] @ coef, for one vector."""
@@ -255,10 +267,8 @@ class KernelGram:
         few = self._cache is None or 4 * len(index) <= self._cache.capacity
         for start in range(0, len(index), size):
             part = index[start : start + size]
-            if self._whole is not None:
-                columns = self._whole[part]
-            else:
-                columns = self._kept_columns(part, keep=few)
+            whole = self._whole
+            columns = self._kept_columns(part, keep=few) if whole is None else whole[part]
             yield columns, coef[start : start + len(part)]
 
     def image(self, index: Index, coef: Array) -> Array:

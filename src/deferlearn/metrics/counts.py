@@ -9,7 +9,6 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from deferlearn._utils.checks import is_number, plain
 from deferlearn._utils.types import Array, Bools
-from deferlearn.humans.answers import shown
 from deferlearn.metrics.labels import check_pair, find_classes, has_larger
 
 
@@ -78,19 +77,6 @@ def check_costs(**costs: Any) -> None:
     for name, cost in costs.items():
         if not is_number(cost) or cost < 0:
             raise ValueError(f"{name} must be a finite number >= 0, got {plain(cost)!r}")
-
-
-def check_cost_matrix(costs: ArrayLike, classes: list[Any]) -> Array:
-    """Costs as a matrix of finite numbers >= 0 with a row and a column per class."""
-    matrix = np.asarray(costs, dtype=np.float64)
-    if matrix.shape != (len(classes), len(classes)):
-        raise ValueError(
-            f"cost_matrix must have a row and a column for each of the {len(classes)} classes "
-            f"{shown(classes)}, got the shape {matrix.shape}"
-        )
-    if not (np.isfinite(matrix) & (matrix >= 0)).all():
-        raise ValueError(f"cost_matrix must hold finite numbers >= 0, got {matrix.tolist()}")
-    return matrix
 
 
 def check_deferred(deferred: ArrayLike | None, n_samples: int) -> Bools:

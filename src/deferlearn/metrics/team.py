@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from deferlearn.humans.coding import check_cost_matrix
 from deferlearn.metrics.classes import confusion_counts
-from deferlearn.metrics.counts import check_cost_matrix, check_costs, check_deferred, count, ratio
+from deferlearn.metrics.counts import check_costs, check_deferred, count, ratio
 from deferlearn.metrics.labels import check_pair, find_classes
 
 

@@ -126,5 +126,5 @@ def class_objective(
     parts = [first, *side_by_side(first.with_labels, list(labels[1:]), jobs)]
     if count > 1 and count * 8 * n * n <= MATRIX_BYTES:
         for part in parts:
-            part.hold_everything()
+            part.hold_everything(like=first)
     return SumObjective(parts, np.asarray(codes))

@@ -94,8 +94,10 @@ def idle_end(state: State, ws: WorkingSet, k: int, counters: Counters) -> tuple[
     end = removal_ends(state, ws, candidates_of(state, ws, np.array([-1]), mu), counters)
     if not optimal(state, ws, end)[0]:
         return None
-    a = state.a.copy()
-    a[ws.index] = end.a[0]
+    a = end.a[0]
+    if not ws.whole:
+        a = state.a.copy()
+        a[ws.index] = end.a[0]
     weight = state.problem.weight
     return end, state.kept & (a == 0.0) & (weight == weight[k])
 

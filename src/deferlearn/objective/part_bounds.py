@@ -59,20 +59,20 @@ class PartBounds:
             for p, part in enumerate(self._parts):
                 self._lower[p, new], self._upper[p, new] = part.first_bounds(new)
             self._known[new] = True
-        return self._lower[:, ks].sum(axis=0), self._upper[:, ks].sum(axis=0)
+        return self._lower.sum(axis=0)[ks], self._upper.sum(axis=0)[ks]
 
     def _is_open(self, p: int, ks: Index) -> Bools:
         return np.asarray(self._lower[p, ks] < self._upper[p, ks])
 
     def solve(self, k: int) -> float:
         """The exact gain of sample k."""
-        lower, upper = self.sums(np.array([k]))
-        if lower[0] < upper[0]:
-            self.n_solved += 1
-            for p in np.flatnonzero(self._lower[:, k] < self._upper[:, k]):
-                self._solve_part(int(p), k)
-            lower, upper = self.sums(np.array([k]))
-        return float(lower[0])
+        if not self._known[k]:
+            self.sums(np.array([k]))
+        open_ = np.flatnonzero(self._lower[:, k] < self._upper[:, k])
+        self.n_solved += len(open_) > 0
+        for p in open_.tolist():
+            self._solve_part(p, k)
+        return float(self._lower.sum(axis=0)[k])
 
     def _solve_part(self, p: int, k: int) -> None:
         part = self._parts[p]
@@ -84,39 +84,40 @@ class PartBounds:
     def _share(self, p: int, k: int) -> None:
         """Settle all samples of one part whose gain is the same as that of the idle sample k."""
         gain, mask = self._parts[p].idle_gain(k)
-        same = np.flatnonzero(mask & self._known)
-        same = same[self._is_open(p, same)]
-        self._lower[p, same] = self._upper[p, same] = gain
+        lower, upper = self._lower[p], self._upper[p]
+        same = mask & self._known & (lower < upper)
+        lower[same] = upper[same] = gain
 
     def tighten(self, ks: Index, floor: Array) -> None:
         """Lower the upper bounds of ks until their sums are below their floors, or nothing cheap helps."""
         ks, floor = self._open(ks, floor)
         new = ks[~self._responded[ks]]
         for p in range(len(self._parts)):  # what earlier states know costs little
-            self._respond(p, new, np.full(len(new), np.inf))
+            self._respond(p, new, None)
         self._responded[new] = True
-        for p in range(len(self._parts)):
-            ks, floor = self._open(ks, floor)
-            if len(ks) > FEW:
+        ks, floor = self._open(ks, floor)
+        if len(ks) > FEW:
+            for p in range(len(self._parts)):
                 self._settle_idle(p, ks)
+            ks, floor = self._open(ks, floor)
         width = (self._upper[:, ks] - self._lower[:, ks]).sum(axis=1)
         for p in np.argsort(-width, kind="stable").tolist():
-            ks, floor = self._open(ks, floor)
             if len(ks) <= FEW:
                 return
             others = self._upper[:, ks].sum(axis=0) - self._upper[p, ks]
             self._respond(p, ks, floor - others)
+            ks, floor = self._open(ks, floor)
 
     def _open(self, ks: Index, floor: Array) -> tuple[Index, Array]:
         lower, upper = self.sums(ks)
         open_ = (upper >= floor) & (lower < upper)
         return ks[open_], floor[open_]
 
-    def _respond(self, p: int, ks: Index, floor: Array) -> None:
+    def _respond(self, p: int, ks: Index, floor: Array | None) -> None:
         wide = self._is_open(p, ks) & ~self._parts[p].idle(ks)
         ks = ks[wide]
         if len(ks):
-            bounds = self._parts[p].response_bounds(ks, floor[wide])
+            bounds = self._parts[p].response_bounds(ks, None if floor is None else floor[wide])
             self._upper[p, ks] = np.minimum(self._upper[p, ks], bounds)
             self._lower[p, ks] = np.minimum(self._lower[p, ks], self._upper[p, ks])
 

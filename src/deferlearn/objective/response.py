@@ -79,6 +79,13 @@ class Response:
             out[part] = self._tighten(state, ks[part], scratch, floor[part], n_jobs)
         return out
 
+    def carried(self, state: State, ks: Index) -> Array:
+        """Upper bounds of the gains of ks by what earlier states know, which costs little."""
+        if not self.whole:
+            return self.bounds(state, ks, np.full(len(ks), np.inf))
+        bounds: Array = carry_all(ks, ks, state.mu_without(ks), self.near, state.snapshot)
+        return bounds
+
     def _tighten(self, state: State, ks: Index, slot: Index, floor: Array, n_jobs: int) -> Array:
         """Whatever n_jobs is, the same parts are worked on in the same way: so are the bounds the same."""
         mu = state.mu_without(ks)

@@ -109,13 +109,21 @@ class Screening:
             upper[at_all] = np.minimum(upper[at_all], bounds + slack)
         return np.minimum(lower, upper), upper
 
-    def response_bounds(self, state: State, ws: WorkingSet, ks: Index, floor: Array) -> Array:
-        """Upper bounds of the gains of ks alone, tightened until they are below their floor."""
+    def response_bounds(
+        self, state: State, ws: WorkingSet, ks: Index, floor: Array | None
+    ) -> Array:
+        """Upper bounds of the gains of ks alone, tightened until they are below their floor.
+
+        Without a floor, what earlier states know has to do.
+        """
         response = None if state.trivial else self._kept_response(state, ws)
         if response is None:
             return np.full(len(ks), state.value)
         slack = state.numbers.slack
-        bounds = response.bounds(state, ks, floor - slack, self.n_jobs)
+        if floor is None:
+            bounds = response.carried(state, ks)
+        else:
+            bounds = response.bounds(state, ks, floor - slack, self.n_jobs)
         return np.minimum(bounds + slack, state.value)
 
     def _kept_response(self, state: State, ws: WorkingSet) -> Response | None:

@@ -125,7 +125,8 @@ def _scatter(
     p: int,
 ) -> None:
     """Take over where a path has ended: dual variables (a pair) and statuses, beta, the free set."""
-    state.a[ws.index], state.a_lo[ws.index], state.status[ws.index] = duals
+    at: Any = slice(None) if ws.whole else ws.index
+    state.a[at], state.a_lo[at], state.status[at] = duals
     state.beta = float(beta)
     state.members = ws.index[free.members[:p]]
     q = p + 1 if state.problem.offset and p > 0 else p

@@ -152,7 +152,10 @@ class State:
     @property
     def mu(self) -> float:
         """Weight of ``|w|^2 / 2`` for the kept samples."""
-        return self.once("mu", lambda: mu_from_alpha(self.problem.alpha, self.total_weight))
+        known = self._derived.get("mu")  # asked for so often that a call of `once` would count
+        if known is None:
+            known = self._derived["mu"] = mu_from_alpha(self.problem.alpha, self.total_weight)
+        return float(known)
 
     def mu_without(self, k: Index) -> Array:
         """``mu`` after the removal of each of the samples k."""
@@ -185,10 +188,11 @@ class State:
     @property
     def measures(self) -> Measures:
         """Sums over the kept samples."""
-        samples = self.problem.samples
-        return self.once(
-            "measures", lambda: measure(samples, self.point, self.kept, self.beta, self.mu)
-        )
+        known: Measures | None = self._derived.get("measures")
+        if known is None:
+            known = measure(self.problem.samples, self.point, self.kept, self.beta, self.mu)
+            self._derived["measures"] = known
+        return known
 
     @property
     def point(self) -> Point:
@@ -225,10 +229,13 @@ class State:
     @property
     def value(self) -> float:
         """F of the kept samples: the dual value, equal to the primal one up to `gap`."""
-        if self.trivial:
-            return 0.0
-        sums = self.measures
-        return self.once("value", lambda: sums.total - sums.quadratic / (2.0 * self.mu))
+        known = self._derived.get("value")
+        if known is None:
+            known = 0.0
+            if not self.trivial:
+                known = self.measures.total - self.measures.quadratic / (2.0 * self.mu)
+            self._derived["value"] = known
+        return float(known)
 
     @property
     def unit(self) -> float:
@@ -356,7 +363,9 @@ def capacity(problem: Problem, size: int) -> int:
 class WorkingSet:
     """The samples a path may move, with their Gram matrix."""
 
-    def __init__(self, problem: Problem, index: Index, precise: bool) -> None:
+    def __init__(
+        self, problem: Problem, index: Index, precise: bool, known: Array | None = None
+    ) -> None:
         self.problem = problem
         self.index = index
         self.precise = precise
@@ -367,8 +376,9 @@ class WorkingSet:
         if precise:
             Q, self.Q_lo = problem.gram.block_pair(index, index)
         else:
-            whole = problem.gram.whole if self.whole else None
-            Q = problem.gram.block(index, index) if whole is None else whole
+            if known is None and self.whole:
+                known = problem.gram.whole
+            Q = problem.gram.block(index, index) if known is None else known
         self.arrays = Working(
             Q, problem.y[index], problem.upper[index], problem.root[index], problem.offset
         )
@@ -378,9 +388,9 @@ class WorkingSet:
         return bool((self.position[members] >= 0).all())
 
 
-def whole_set(problem: Problem) -> WorkingSet:
-    """The working set of all samples."""
-    return WorkingSet(problem, np.arange(len(problem.y)), precise=False)
+def whole_set(problem: Problem, known: Array | None = None) -> WorkingSet:
+    """The working set of all samples; ``known`` is their Gram matrix, if it is at hand."""
+    return WorkingSet(problem, np.arange(len(problem.y)), precise=False, known=known)
 
 
 def nearest(state: State, extra: int, must: Index | None = None) -> Index:

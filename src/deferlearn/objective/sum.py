@@ -35,13 +35,14 @@ class SumObjective(Objective):
     Examples
     --------
     >>> from deferlearn.objective import SumObjective, SVMObjective
-    >>> X = [[0.0], [1.0], [2.0], [3.0], [0.5]]
-    >>> parts = [SVMObjective(X, y, 0.1) for y in ([-1, 1, 1, 1, 1], [-1, -1, 1, 1, 1])]
+    >>> X = [[0.0], [0.1], [1.0], [1.1], [2.0], [2.1], [0.2]]
+    >>> above_0, above_1 = [-1, -1, 1, 1, 1, 1, 1], [-1, -1, -1, -1, 1, 1, 1]
+    >>> parts = [SVMObjective(X, y, 0.01) for y in (above_0, above_1)]
     >>> objective = SumObjective(parts)
     >>> objective.value == parts[0].value + parts[1].value
     True
-    >>> int(objective.gains(range(5)).argmax())
-    4
+    >>> int(objective.gains(range(7)).argmax())  # on the wrong side of both
+    6
     """
 
     def __init__(self, parts: Sequence[SVMObjective], labels: ArrayLike | None = None) -> None:

@@ -401,16 +401,28 @@ class SVMObjective(Objective):
         other._solve()
         return other
 
-    def hold_everything(self) -> None:
-        """Keep the Gram matrix of all samples for paths: they need no check outside of a working set."""
-        self._working_set_ = whole_set(self._problem)
+    def hold_everything(self, like: "SVMObjective | None" = None) -> None:
+        """Keep the Gram matrix of all samples for paths: they need no check outside of a working set.
+
+        That of another objective on the same data, which has one, is not computed again.
+        """
+        Q = self._problem.gram.whole
+        there = None if like is None else like._working_set_
+        if like is not None and Q is None and there is not None and there.whole:
+            flip = self._problem.y * like._problem.y
+            Q = there.arrays.Q * flip
+            Q *= flip[:, None]
+        self._working_set_ = whole_set(self._problem, Q)
 
     def first_bounds(self, ks: Index) -> tuple[Array, Array]:
         """Bounds of gains that cost next to nothing."""
         return first_bounds(self._state, ks)
 
-    def response_bounds(self, ks: Index, floor: Array) -> Array:
-        """Upper bounds of gains, tightened until each is below its floor, or few are not."""
+    def response_bounds(self, ks: Index, floor: Array | None = None) -> Array:
+        """Upper bounds of gains, tightened until each is below its floor, or few are not.
+
+        Without floors, as tight as they can be for little.
+        """
         return self._screening.response_bounds(self._state, self._working_set, ks, floor)
 
     def idle(self, ks: Index) -> Bools:

@@ -515,7 +515,7 @@ class AssistedSVC(SVMTeam):
         table = list(zip(self.classes_.tolist(), counts.tolist(), kept.tolist(), strict=True))
         if self._coding.several and np.count_nonzero(kept) > 1:
             lost = [label for label, _, left in table if left == 0]
-            said = ", ".join(
+            taken = ", ".join(
                 f"all {had} samples of class {c!r}" for c, had, left in table if not left
             )
             then = f"the machine never answers {' or '.join(map(repr, lost))}"

@@ -270,5 +270,8 @@ def _fit_and_ask(
         warnings.simplefilter("ignore", UserWarning)
         team = clone(team).fit(part.X, part.labels, **part.human.given)
     new = samples.seen_by(test, train)
-    said = codes_among(np.asarray(team.predict(new)), samples.classes, "predict(X)")
+    if samples.coding.several:
+        said = codes_among(np.asarray(team.predict(new)), samples.classes, "predict(X)")
+    else:
+        said = samples.coding.by_votes(team.decision_function(new))
     return said, team.deferral_score(new), float(team.deferral_rate_)
