@@ -11,6 +11,7 @@ from sklearn.metrics import confusion_matrix
 
 from deferlearn._utils.types import Bools, Index, Labels
 from deferlearn.evaluation.intervals import share_interval
+from deferlearn.metrics import team_grade_error, team_macro_f1, team_quadratic_kappa
 from deferlearn.tables.cases import Cases
 from deferlearn.tables.team import FOLDS, TabularTeam, grouped_folds, set_known
 from deferlearn.teams.assisted_svc import AssistedSVC
@@ -88,6 +89,40 @@ class Decisions:
                 for true, row in zip(classes, counts, strict=True)
             }
         return found
+
+    def measures(self, classes: tuple[str, ...], graded: bool) -> dict[str, dict[str, float | None]]:
+        """Measures over all classes of machine, human and team, on the cases that were read.
+
+        Macro F1; of grades also the mean number of grades by which answers are off, and the kappa with
+        quadratic weights, which is None if it is not defined.
+        """
+        truth, found = self.truth[self.read], {}
+        for who in WHO:
+            said = getattr(self, who)[self.read]
+            found[who] = {"macro_f1": team_macro_f1(truth, said, classes=classes)}
+            if graded:
+                kappa = team_quadratic_kappa(
+                    truth, said, grades=classes, zero_division=float("nan")
+                )
+                found[who]["grade_error"] = team_grade_error(truth, said, grades=classes)
+                found[who]["quadratic_kappa"] = None if np.isnan(kappa) else kappa
+        return found
+
+    def sensitivities(self, classes: tuple[str, ...]) -> list[dict[str, Any]]:
+        """The share of each class that machine, human and team find, as `share_with_interval`.
+
+        None for a class without a case that was read.
+        """
+        rows = []
+        for label in classes:
+            own = self.read & (self.truth == label)
+            n = int(own.sum())
+            shares = {
+                who: share_with_interval(n - int(self.wrong(who)[own].sum()), n) if n else None
+                for who in WHO
+            }
+            rows.append({"class": label, "cases": n, **shares})
+        return rows
 
     def together(self) -> list[dict[str, Any]]:
         """How many read cases machine and human get right or wrong, deferred ones and others."""
