@@ -175,7 +175,7 @@ class Router:
         self._rng = np.random.default_rng(seed)
         card = model.card_
         numbers = [name for name, kind in card["columns"].items() if kind == NUMBER]
-        numbers += score_names(card["machine_score"])
+        numbers += score_names(card.get("machine_score"))
         self._commas = numbers if decimal == "," else []
         self._sorted: Array | None = None
         self._count = self._ties_left = 0

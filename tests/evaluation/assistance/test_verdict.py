@@ -407,6 +407,7 @@ class Vague(StubTeam):
         return self.predict(X)
 
 
+THREE = {"y": np.arange(120) % 3, "human_labels": np.arange(120) % 3}
 WORDS = np.where(Y == 1, "sick", "well")
 ONE_SIDED = [(np.flatnonzero(Y == 1), np.flatnonzero(Y == -1))]
 
