@@ -11,6 +11,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
+from conventions import WEIGHTS
 from deferlearn import AssistedSVC
 from deferlearn.datasets import make_linear
 from deferlearn.metrics import make_team_scorer
@@ -36,7 +37,7 @@ CUTS = {"check_estimators_dtypes": "a Gram matrix rounded to whole numbers is no
 
 
 def run_checks(options):
-    expected = CUTS if options.get("kernel") == "precomputed" else None
+    expected = WEIGHTS | (CUTS if options.get("kernel") == "precomputed" else {})
     with warnings.catch_warnings():
         # What the checks' tiny data bring about (whole classes deferred) has tests of its own.
         warnings.simplefilter("ignore", UserWarning)

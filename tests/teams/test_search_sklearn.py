@@ -13,6 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
+from conventions import WEIGHTS
 from deferlearn import assistance_report
 from deferlearn.evaluation import automation_curve
 from deferlearn.metrics import make_team_scorer
@@ -33,7 +34,7 @@ CUTS = {"check_estimators_dtypes": "a Gram matrix rounded to whole numbers is no
 
 
 def run_checks(**options):
-    expected = CUTS if options.get("kernels") == ("precomputed",) else None
+    expected = WEIGHTS | (CUTS if options.get("kernels") == ("precomputed",) else {})
     with warnings.catch_warnings():
         # What the checks' tiny data bring about (whole classes deferred) has tests of its own.
         warnings.simplefilter("ignore", UserWarning)

@@ -28,7 +28,12 @@ def _keep_the_name() -> None:
 @bench.command()
 def team(
     data: Annotated[
-        list[str] | None, argument("Data sets. Default: all ten.", metavar="[DATA]...")
+        list[str] | None,
+        argument(
+            "Data sets. Default: the ten with two classes. Others: ten-digits, stages-1 to stages-5, and "
+            "messidor-grades, stare-grades, aptos-grades, whose error is how far answers are off.",
+            metavar="[DATA]...",
+        ),
     ] = None,
     *,
     out: shared.OutFolder = Path("results"),
@@ -58,6 +63,7 @@ def team(
     from joblib import cpu_count
 
     from deferlearn.experiments import comparison
+    from deferlearn.experiments.comparison_classes import CLASS_NAMES
     from deferlearn.experiments.comparison_data import NAMES
     from deferlearn.experiments.comparison_page import write_comparison_page
     from deferlearn.experiments.comparison_table import comparison_table
@@ -65,9 +71,10 @@ def team(
     from deferlearn.experiments.store import PartStore, write_table
 
     names = data or list(NAMES)
-    unknown = [name for name in names if name not in NAMES]
+    known_data = (*NAMES, *CLASS_NAMES)
+    unknown = [name for name in names if name not in known_data]
     if unknown:
-        fail(COMMAND, f"no data set has the name {unknown[0]!r}; use {', '.join(NAMES)}")
+        fail(COMMAND, f"no data set has the name {unknown[0]!r}; use {', '.join(known_data)}")
     known = list(comparison.PARTS)
     unknown = [name for name in (*(part or ()), *(again or ())) if name not in known]
     if unknown:

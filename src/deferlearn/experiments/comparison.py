@@ -5,8 +5,16 @@ from dataclasses import replace
 from time import process_time
 from typing import Any
 
+from deferlearn.experiments.comparison_classes import CLASS_NAMES, class_split
 from deferlearn.experiments.comparison_data import NAMES, ComparisonSplit, comparison_split
-from deferlearn.experiments.comparison_peers import grid_of, judged, peer_rows
+from deferlearn.experiments.comparison_peers import (
+    CLASS_PEERS,
+    PEERS,
+    Candidate,
+    grid_of,
+    judged,
+    peer_rows,
+)
 from deferlearn.experiments.jobs import Job, Row
 from deferlearn.teams import AssistedSVCCV, TeamCV
 
@@ -22,21 +30,25 @@ ALPHAS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 
 
 def _team(split: ComparisonSplit, p: dict[str, Any]) -> Iterator[Row]:
-    return search_rows(TEAM_SEARCH(random_state=p["seed"]), split, p["budgets"], {TEAM: None})
+    search = TEAM_SEARCH(random_state=p["seed"], classes=split.classes)
+    return search_rows(search, split, p["budgets"], {TEAM: None})
 
 
 def _svm(split: ComparisonSplit, p: dict[str, Any]) -> Iterator[Row]:
-    return search_rows(AssistedSVCCV(random_state=p["seed"]), split, p["budgets"], {SVM_TEAM: None})
+    search = AssistedSVCCV(random_state=p["seed"], classes=split.classes)
+    return search_rows(search, split, p["budgets"], {SVM_TEAM: None})
 
 
 def _baselines(split: ComparisonSplit, p: dict[str, Any]) -> Iterator[Row]:
-    search = AssistedSVCCV(alphas=p["alphas"], kernels=[split.kernel], random_state=p["seed"])
+    search = AssistedSVCCV(
+        alphas=p["alphas"], kernels=[split.kernel], classes=split.classes, random_state=p["seed"]
+    )
     policies = {name: (word,) for name, word in BASELINES.items()}
     return search_rows(search, split, p["budgets"], policies)
 
 
 def _peers(split: ComparisonSplit, p: dict[str, Any]) -> Iterator[Row]:
-    return peer_rows(split, p["seed"], p["budgets"])
+    return peer_rows(split, p["seed"], p["budgets"], peers_for(p["dataset"]))
 
 
 # What can be computed, and kept, without the others; so a change of the team leaves its rivals alone.
@@ -74,15 +86,16 @@ def comparison_jobs(
         Their names begin with the part.
     """
     # What else decides the rows: another grid is another job.
-    grids: dict[str, dict[str, Any]] = {
-        "peers": {"grid": grid_of()},
-        "baselines": {"alphas": list(ALPHAS)},
-    }
+    grids: dict[str, dict[str, Any]] = {"baselines": {"alphas": list(ALPHAS)}}
+
+    def grid(name: str, part: str) -> dict[str, Any]:
+        return {"grid": grid_of(peers_for(name))} if part == "peers" else grids.get(part, {})
+
     return [
         Job(
             f"team-{part}",
             {"seed": number, "dataset": name, "part": part, "budgets": list(budgets)}
-            | grids.get(part, {}),
+            | grid(name, part),
         )
         for number in range(seed, seed + splits)
         for name in names
@@ -92,7 +105,13 @@ def comparison_jobs(
 
 def comparison_work(p: dict[str, Any]) -> list[Row]:
     """The rows of one part on one split, at every budget."""
-    return list(PARTS[p["part"]](comparison_split(p["dataset"], p["seed"]), p))
+    make = class_split if p["dataset"] in CLASS_NAMES else comparison_split
+    return list(PARTS[p["part"]](make(p["dataset"], p["seed"]), p))
+
+
+def peers_for(name: str) -> dict[str, list[Candidate]]:
+    """The peers on a data set."""
+    return CLASS_PEERS if name in CLASS_NAMES else PEERS
 
 
 def search_rows(

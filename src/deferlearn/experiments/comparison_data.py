@@ -44,7 +44,10 @@ SLEEP_EXPERTS = 5
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonSplit:
-    """Training and test part: features, labels and the human's answers (-1, +1), groups, kernel."""
+    """Training and test part: features, labels and the human's answers, groups, kernel.
+
+    ``classes`` is the parameter of that name of teams: whether the labels are grades.
+    """
 
     X_train: Array
     y_train: Labels
@@ -54,6 +57,7 @@ class ComparisonSplit:
     y_test: Labels
     human_test: Labels
     kernel: dict[str, Any]
+    classes: Any = "auto"
 
 
 def comparison_split(name: str, seed: int) -> ComparisonSplit:

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 
+from deferlearn._utils.types import Labels
 from deferlearn.experiments.comparison_data import ComparisonSplit
 from deferlearn.experiments.jobs import Row
 from deferlearn.teams import (
@@ -18,9 +19,12 @@ from deferlearn.teams import (
     DifferentiableTriage,
     OneVsAllSurrogate,
     RealizableSurrogate,
+    UncertaintyTriage,
 )
+from deferlearn.teams.brought import BroughtSettings
 from deferlearn.teams.budget import count_of
 from deferlearn.teams.context import FoldContext
+from deferlearn.teams.surrogates.logistic import LogisticModel
 from deferlearn.teams.threshold import first_of
 
 # Regularisation of the linear ones, on standardised features.
@@ -51,11 +55,14 @@ class Candidate:
         What it is called in the rows.
     team : Team
         Not fitted.
+    settings : BroughtSettings or None
+        Its machine, if folds share it.
     """
 
     machine: str
     policy: str
     team: Any
+    settings: Any = None
 
 
 def _linear(kind: Callable[..., Any], **others: tuple[float, ...]) -> list[Candidate]:
@@ -101,6 +108,28 @@ PEERS: dict[str, list[Candidate]] = {
 }
 
 
+def _uncertain(machines: dict[str, Any]) -> list[Candidate]:
+    return [
+        Candidate(
+            name, "uncertainty", UncertaintyTriage(machine=machine), BroughtSettings(machine, name)
+        )
+        for name, machine in machines.items()
+    ]
+
+
+# With several classes gradient boosting takes minutes: fewer settings are tried, and fewer peers.
+_FEW = {
+    "depth 3": HistGradientBoostingClassifier(max_depth=3, max_iter=60),
+    "31 leaves": HistGradientBoostingClassifier(max_iter=40),
+}
+_LOGISTIC = {f"alpha {alpha:g}": LogisticModel(alpha=alpha) for alpha in ALPHAS}
+CLASS_PEERS: dict[str, list[Candidate]] = {
+    "UT": _uncertain(_LOGISTIC | _RF),
+    "OvA": PEERS["OvA"],
+    "HGB": _compared(_FEW),
+}
+
+
 def grid_of(peers: dict[str, list[Candidate]] | None = None) -> list[str]:
     """The settings that are tried, as words: other settings are other jobs."""
     peers = PEERS if peers is None else peers
@@ -142,7 +171,11 @@ def peer_rows(
             trained = isinstance(chosen.team, DifferentiableTriage)
             key = (best, budget if trained else None)
             if key not in fitted:
-                team = clone(chosen.team).set_params(budget=budget, cv=None, random_state=seed)
+                team = clone(chosen.team).set_params(budget=budget, random_state=seed)
+                if (
+                    chosen.settings is None
+                ):  # the rate of the test part is given, so no threshold matters
+                    team.set_params(cv=None)
                 fitted[key] = team.fit(split.X_train, split.y_train, human_labels=split.human_train)
             team = fitted[key]
             most = team.deferral_rate_ if trained else budget
@@ -159,7 +192,7 @@ def peer_rows(
 
 def fold_context(split: ComparisonSplit, seed: int) -> FoldContext:
     """The training part in the folds of a search with this seed."""
-    search = AssistedSVCCV(random_state=seed).open_search(
+    search = AssistedSVCCV(random_state=seed, classes=split.classes).open_search(
         split.X_train, split.y_train, human_labels=split.human_train, groups=split.groups_train
     )
     return search.context
@@ -168,6 +201,8 @@ def fold_context(split: ComparisonSplit, seed: int) -> FoldContext:
 def held_out_error(candidate: Candidate, budget: float, context: FoldContext) -> float:
     """The team's error on held-out samples; what does not depend on the budget is fitted once."""
     samples = context.samples
+    if candidate.settings is not None:
+        context = context.with_machine(candidate.settings)
     found = clone(candidate.team).set_params(budget=budget).held_out_scores(context)
     cost = samples.machine_cost(found.said)
     if candidate.policy != ALONE:
@@ -177,14 +212,21 @@ def held_out_error(candidate: Candidate, budget: float, context: FoldContext) ->
     return float(cost.mean())
 
 
+def error_of(answers: Labels, split: ComparisonSplit) -> float:
+    """The share of wrong answers to the test part; of grades, how far answers are off on average."""
+    if split.classes == "grades":
+        return float(np.abs(answers - split.y_test).mean())
+    return float(np.mean(answers != split.y_test))
+
+
 def judged(team: Any, split: ComparisonSplit, budget: float) -> Row:
     """What a fitted team does on the test part, where the human may take this share of the cases."""
     asked = team.defer_top(split.X_test, float(budget))
     answer = np.where(asked, split.human_test, team.predict(split.X_test))
     return {
-        "error": float(np.mean(answer != split.y_test)),
+        "error": error_of(answer, split),
         "asked": float(asked.mean()),
-        "humans": float(np.mean(split.human_test != split.y_test)),
+        "humans": error_of(split.human_test, split),
         "n_train": len(split.y_train),
         "n_test": len(split.y_test),
     }

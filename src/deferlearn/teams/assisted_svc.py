@@ -79,6 +79,11 @@ class AssistedSVC(SVMTeam):
     (twice ``deferral_cost``, since a wrong answer has a hinge loss of 2). A second model, the policy,
     learns from S which new cases to defer.
 
+    With more than two classes the machine's part is a sum over machines that tell them apart: one per class
+    against the rest, or one for each step from a grade to the next. A wrong answer then has a hinge loss of
+    4, or of 2 per grade. The sum is as monotone and as weakly submodular as its parts are, so that nothing
+    else changes: gains are exact, and the guarantees hold with the smallest of the parts' ratios.
+
     Parameters
     ----------
     budget : float or int, default=0.2
@@ -100,6 +105,14 @@ class AssistedSVC(SVMTeam):
     class_weight : dict, "balanced" or None, default=None
         The cost of an error on each class. It is the same whoever errs: the human's losses are
         multiplied by it as the machine's are. The cost of the human's time is not.
+    classes : {"auto", "grades"} or sequence of labels, default="auto"
+        "auto": two classes, or more without an order, each of which has a machine against the rest.
+        "grades": ordered as numbers are, with a machine for each step from a grade to the next. For words,
+        give the grades from the lowest to the highest.
+    cost_matrix : array-like of shape (n_classes, n_classes) or None, default=None
+        What each answer (column) to a case of each class (row) costs, in units of one error and in the
+        order of `classes_`. None: every error costs 1, or 1 per grade. The human's answers cost exactly
+        this; the machine is trained with the mean cost of the errors on a class as its weight.
     deferral_cost : float, default=0.0
         The cost of human time per deferred sample, in units of one error: at 0.1, reading a case costs a
         tenth of an error.
@@ -143,8 +156,8 @@ class AssistedSVC(SVMTeam):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
-        The labels; the second is the positive class.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, in order; of two, the second is the positive class.
     deferred_ : ndarray of bool of shape (n_samples,)
         The samples deferred to humans.
     deferred_indices_ : ndarray of shape (n_deferred,)
@@ -154,15 +167,15 @@ class AssistedSVC(SVMTeam):
     human_loss_ : ndarray of shape (n_samples,)
         The losses used by the selection: gaps filled, times the class weight, plus the cost of human time
         on the hinge scale.
-    coef_ : ndarray of shape (1, n_features)
-        The weight vector w, for a linear kernel.
-    dual_coef_ : ndarray of shape (1, n_support)
+    coef_ : ndarray of shape (n_machines, n_features)
+        The weight vector w, for a linear kernel; of several classes, one for each machine.
+    dual_coef_ : ndarray of shape (n_machines, n_support)
         ``w = dual_coef_ @ phi(support_vectors_)``.
     support_ : ndarray of shape (n_support,)
         Rows of the support vectors.
     support_vectors_ : ndarray or sparse matrix of shape (n_support, n_features)
         Those rows; empty for a precomputed kernel.
-    intercept_ : ndarray of shape (1,)
+    intercept_ : ndarray of shape (n_machines,)
         The offset b; the midpoint where an interval of offsets is optimal.
     policy_ : DeferralPolicy
         The fitted policy.

@@ -70,6 +70,14 @@ class AssistedSVCCV(SearchTeam):
         Whether machines have an offset b.
     class_weight : dict, "balanced" or None, default=None
         The cost of an error on each class, whoever errs.
+    classes : {"auto", "grades"} or sequence of labels, default="auto"
+        "auto": two classes, or more without an order, each of which has a machine against the rest.
+        "grades": ordered as numbers are, with a machine for each step from a grade to the next. For words,
+        give the grades from the lowest to the highest.
+    cost_matrix : array-like of shape (n_classes, n_classes) or None, default=None
+        What each answer (column) to a case of each class (row) costs, in units of one error and in the
+        order of `classes_`. None: every error costs 1, or 1 per grade. The human's answers cost exactly
+        this; the machine is trained with the mean cost of the errors on a class as its weight.
     deferral_cost : float, default=0.0
         The cost of human time per deferred case, in units of one error.
     n_jobs : int or None, default=None
@@ -96,8 +104,8 @@ class AssistedSVCCV(SearchTeam):
         on, "mean_test_score", "std_test_score", "rank_test_score"; and "deferral_rate".
     teams_ : dict
         With several budgets, the winner for each of them, fitted on all samples.
-    classes_ : ndarray of shape (2,)
-        The labels; the second is the positive class.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, in order; of two, the second is the positive class.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)

@@ -34,7 +34,7 @@ class AssistedTriage(AdvantageTriage):
         The machine, as in `AdvantageTriage`.
     machine_error, human_error, use_full_budget, deferral_cost
         As in `AdvantageTriage`.
-    alpha, kernel, degree, gamma, coef0, fit_intercept, margin, class_weight
+    alpha, kernel, degree, gamma, coef0, fit_intercept, margin, class_weight, classes, cost_matrix
         As in `AdvantageTriage`: the parameters of the SVM that ``machine=None`` stands for.
     cv, n_jobs, random_state
         As in `AdvantageTriage`.

@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -13,6 +13,7 @@ from deferlearn._utils.checks import is_number, is_whole, plain
 from deferlearn._utils.progress import Progress, in_words, sometimes, watched_by
 from deferlearn._utils.types import Array, Bools
 from deferlearn.humans.answers import as_array
+from deferlearn.humans.coding import Codes
 from deferlearn.humans.human import warn_if_reordered
 from deferlearn.metrics import find_metric
 from deferlearn.teams.candidates import resolve_team
@@ -300,11 +301,9 @@ class SearchTeam(Team):
         decision: Array = self.best_estimator_.decision_function(X, **scores)
         return decision
 
-    def predict(self, X: Any, *, machine_scores: Any = None) -> NDArray[Any]:
-        """The machine's answer for every row; see `Team.predict`."""
-        X, scores = self._for_winner(X, machine_scores)
-        labels: NDArray[Any] = self.best_estimator_.predict(X, **scores)
-        return labels
+    def _answers(self, decision: Array) -> Codes:
+        winner = self.best_estimator_
+        return winner._answers(decision) if isinstance(winner, Team) else super()._answers(decision)
 
     @available_if(_winner_has("predict_proba"))
     def predict_proba(self, X: Any, *, machine_scores: Any = None) -> Array:

@@ -54,6 +54,11 @@ class CompareConfidence(GainTeam):
     class_weight : dict, "balanced" or None, default=None
         The cost of an error on each class, whoever errs. The classifiers are fitted with these weights,
         and scores are differences of expected costs.
+    classes : {"auto", "grades"} or sequence of labels, default="auto"
+        The order of the classes, as in `AssistedSVC`; this method knows none.
+    cost_matrix : array-like of shape (n_classes, n_classes) or None, default=None
+        What each answer to a case of each class costs, as in `AssistedSVC`. This method knows one cost per
+        class, the mean of its errors.
     deferral_cost : float, default=0.0
         Cost of human time per case, in units of one error. It is subtracted from the scores.
     cv : int, splitter or None, default=5
@@ -66,8 +71,8 @@ class CompareConfidence(GainTeam):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
-        The labels; the second is the positive class.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, in order; of two, the second is the positive class.
     machine_, human_model_ : classifier
         The fitted models. Their classes are the places of the labels in `classes_`, and 0 for wrong, 1 for
         right. `sklearn.dummy.DummyClassifier` where all samples were alike.
@@ -139,7 +144,7 @@ class CompareConfidence(GainTeam):
     def _fit_model(self, samples: Samples, share: float, seed: int) -> tuple[Any, Any, int]:
         machine = LogisticModel(alpha=float(self.alpha)) if self.machine is None else self.machine
         human = machine if self.human_model is None else self.human_model
-        weights = None if self.class_weight is None else samples.weights
+        weights = samples.weights if np.ptp(samples.weights) > 0 else None
         right, read = share_right(samples)
         return (
             _fitted(machine, samples.X, codes_of(samples), weights, seed),
@@ -230,7 +235,14 @@ def _fitted(model: Any, X: Array, y: NDArray[np.int64], weights: Array | None, s
     with warnings.catch_warnings():
         # How good a ranking is shows in its deferrals, not in the last digits of the weights.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.fit(X, y) if weights is None else model.fit(X, y, sample_weight=weights)
+        if weights is None:
+            return model.fit(X, y)
+        if not has_fit_parameter(model, "sample_weight"):
+            raise ValueError(
+                f"The fit of {model!r} takes no sample_weight, so errors cannot be weighted; take another "
+                "classifier, or None."
+            )
+        return model.fit(X, y, sample_weight=weights)
 
 
 def _probabilities(model: Any, X: Any, n_classes: int) -> Array:

@@ -78,6 +78,11 @@ class DifferentiableTriage(LearnedTeam):
         The most rounds after the first, which is the machine on all samples; a few are usually enough.
     class_weight : dict, "balanced" or None, default=None
         The cost of an error on each class, whoever errs.
+    classes : {"auto", "grades"} or sequence of labels, default="auto"
+        The order of the classes, as in `AssistedSVC`; this method knows none.
+    cost_matrix : array-like of shape (n_classes, n_classes) or None, default=None
+        What each answer to a case of each class costs, as in `AssistedSVC`. This method knows one cost per
+        class, the mean of its errors.
     deferral_cost : float, default=0.0
         Cost of human time per case, in units of one error. Samples are deferred only if they gain more.
     cv : int, splitter or None, default=5
@@ -90,8 +95,8 @@ class DifferentiableTriage(LearnedTeam):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
-        The labels; the second is the positive class.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, in order; of two, the second is the positive class.
     deferred_ : ndarray of bool of shape (n_samples_fit_,)
         The samples that were deferred in training.
     n_iter_ : int
