@@ -157,7 +157,10 @@ def test_scores_of_each_class(run, tmp_path):
     result = run("report", model, tmp_path / "cases.csv", *words)
     assert result.exit_code == 0, result.output
     for given, message in [
-        (options[:4], "2 columns of machine scores are given, but there are 4 classes: give one column"),
+        (
+            options[:4],
+            "2 columns of machine scores are given, but there are 4 classes: give one column",
+        ),
         (options[:2], "1 column of machine scores is given, but there are 4 classes"),
         ([*options, "--machine-score", "dose"], "5 columns of machine scores are given"),
     ]:

@@ -18,7 +18,8 @@ def search(monkeypatch):
 
     def restrict(**candidates):
         def make(budget, *, alpha, seed, n_jobs, folds, scored, grades):
-            assert not scored and grades is None
+            assert not scored
+            assert grades is None
             if alpha is not None:
                 return make_team(budget, alpha=alpha, seed=seed, n_jobs=n_jobs, folds=folds)
             return AssistedSVCCV(

@@ -13,7 +13,14 @@ from deferlearn._utils.words import counted, listed
 from deferlearn.cli import _options as shared
 from deferlearn.cli._errors import noted, reported, require
 from deferlearn.cli._files import check_paths, long_table, name_and_digest
-from deferlearn.cli._options import answers_option, argument, column, option, parse_budget, parse_grades
+from deferlearn.cli._options import (
+    answers_option,
+    argument,
+    column,
+    option,
+    parse_budget,
+    parse_grades,
+)
 from deferlearn.cli._screen import (
     print_errors,
     print_facts,
@@ -96,7 +103,7 @@ def fit(
         str | None,
         column(
             "The classes are grades: all labels from the lowest to the highest, as in "
-            "\"none<mild<severe\". An error then counts as many times as it is off by grades. If a label "
+            '"none<mild<severe". An error then counts as many times as it is off by grades. If a label '
             "itself holds <, write spaces around those between labels. Default: classes have no order."
         ),
     ] = None,
@@ -230,7 +237,8 @@ def _fit(
                 raise
             except ValueError as error:  # an input that scikit-learn refuses
                 raise TableError(str(error)) from error
-        errors, why = None, []
+        errors: Any = None
+        why: list[str] = []
         if evaluate:
             with work_status("Estimating the errors on held-out cases"):
                 errors, why = _held_out_errors(model, cases, options["seed"])

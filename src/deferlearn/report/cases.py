@@ -169,7 +169,9 @@ def select_report_cases(
                 f"column {subgroup!r}, named as subgroup, has {len(set(values))} values, more than "
                 f"{MAX_SUBGROUPS}: choose a column with fewer values"
             )
-    return ReportCases(replace(cases, features=features, graded=card["graded"]), names, subgroup, values)
+    return ReportCases(
+        replace(cases, features=features, graded=card["graded"]), names, subgroup, values
+    )
 
 
 def _texts(table: Any, name: str, rows: NDArray[np.intp]) -> list[str | None]:
@@ -182,4 +184,6 @@ def _own(name: str | None, table: Any) -> str | None:
 
 
 def _all(classes: Sequence[str]) -> str:
-    return " and ".join(map(repr, classes)) if len(classes) == 2 else listed(list(map(repr, classes)))
+    return (
+        " and ".join(map(repr, classes)) if len(classes) == 2 else listed(list(map(repr, classes)))
+    )

@@ -299,7 +299,9 @@ def _grades(truth: Texts, label: str, grades: Sequence[str]) -> tuple[str, ...]:
             raise TableError(f"the grade {grade!r} is named {count} times: name each grade once")
     for row, value in enumerate(truth):
         if value is not None and value not in order:
-            problem = f"is none of the grades {shown}: name all of them, from the lowest to the highest"
+            problem = (
+                f"is none of the grades {shown}: name all of them, from the lowest to the highest"
+            )
             raise CellError(label, row, value, problem)
     for grade in order:
         if grade not in truth:

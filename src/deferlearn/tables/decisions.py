@@ -90,13 +90,16 @@ class Decisions:
             }
         return found
 
-    def measures(self, classes: tuple[str, ...], graded: bool) -> dict[str, dict[str, float | None]]:
+    def measures(
+        self, classes: tuple[str, ...], graded: bool
+    ) -> dict[str, dict[str, float | None]]:
         """Measures over all classes of machine, human and team, on the cases that were read.
 
         Macro F1; of grades also the mean number of grades by which answers are off, and the kappa with
         quadratic weights, which is None if it is not defined.
         """
-        truth, found = self.truth[self.read], {}
+        truth = self.truth[self.read]
+        found: dict[str, dict[str, float | None]] = {}
         for who in WHO:
             said = getattr(self, who)[self.read]
             found[who] = {"macro_f1": team_macro_f1(truth, said, classes=classes)}

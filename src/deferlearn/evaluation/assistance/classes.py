@@ -15,13 +15,13 @@ def class_levels(judge: Judge, place: int | None) -> Row:
     kinds, trial = judge.trial.kinds, judge.trial
     assert kinds is not None
     known = np.arange(len(kinds.labels))
-    pair = (
-        (kinds.truth, kinds.human) if place is None else (kinds.tested, kinds.answers[place])
-    )
+    pair = (kinds.truth, kinds.human) if place is None else (kinds.tested, kinds.answers[place])
     row: Row = {"macro_f1": team_macro_f1(*pair, classes=known)}
     if not kinds.graded:
         return row
-    off = np.abs(kinds.human - kinds.truth).astype(float) if place is None else kinds.off[place]
+    off = (
+        np.abs(kinds.human - kinds.truth).astype(np.float64) if place is None else kinds.off[place]
+    )
     most, widening = float(len(known) - 1), 1.0 if place is None else trial.widening
     row |= judge.alone(off, ends=(0.0, most), widening=widening).columns("grade_error")
     kappa = team_quadratic_kappa(*pair, grades=known, zero_division=float("nan"))

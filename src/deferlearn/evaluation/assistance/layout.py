@@ -7,7 +7,6 @@ from typing import Any
 from deferlearn.evaluation.assistance.factors import Row
 from deferlearn.evaluation.assistance.verdict import interval, number, share
 
-
 # Of two classes, of several, and of grades.
 MEASURES = ("sensitivity", "specificity", "macro_f1", "grade_error", "quadratic_kappa")
 
