@@ -19,9 +19,8 @@ def class_levels(judge: Judge, place: int | None) -> Row:
     row: Row = {"macro_f1": team_macro_f1(*pair, classes=known)}
     if not kinds.graded:
         return row
-    off = (
-        np.abs(kinds.human - kinds.truth).astype(np.float64) if place is None else kinds.off[place]
-    )
+    by_human = np.abs(kinds.human - kinds.truth).astype(np.float64)
+    off = by_human if place is None else kinds.off[place]
     most, widening = float(len(known) - 1), 1.0 if place is None else trial.widening
     row |= judge.alone(off, ends=(0.0, most), widening=widening).columns("grade_error")
     kappa = team_quadratic_kappa(*pair, grades=known, zero_division=float("nan"))
@@ -33,7 +32,7 @@ def sensitivity_table(judge: Judge) -> list[Row]:
     trial = judge.trial
     if trial.kinds is None:
         return []
-    found, by_human = 1.0 - trial.wrong, 1.0 - trial.human_wrong
+    found, by_human = 1.0 - trial.wrong, (~trial.human_wrong).astype(np.float64)
     rows = []
     for code, label in enumerate(trial.kinds.labels):
         own = trial.kinds.truth == code
