@@ -148,7 +148,7 @@ def study(setting: Setting, seed: int, n_jobs: int | None) -> Findings:
     # The batch rule needs no threshold: cv=None.
     options: dict[str, Any] = {"alpha": ALPHA, "cv": None, "random_state": seed}
     teams: dict[str, Any] = {
-        MACHINE: FullAutomation(alpha=ALPHA),
+        MACHINE: FullAutomation(alpha=ALPHA, cv=None),
         HUMAN: NoAutomation(),
         TEAM: AssistedSVC(submodularity_ratio=RATIO, policy=setting.policy, **options),
         TRIAGE: UncertaintyTriage(**options),

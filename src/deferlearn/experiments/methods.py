@@ -108,7 +108,7 @@ def baseline_rows(split: Split, alpha: float, budgets: Sequence[float], seed: in
     teams: dict[str, Any] = {
         "uncertainty": UncertaintyTriage(cv=None, random_state=seed, **settings),
         "predicted": PredictedErrorTriage(cv=None, random_state=seed, **settings),
-        "full": FullAutomation(**settings),
+        "full": FullAutomation(cv=None, **settings),
     }
     n_train, n_test = len(split.y_train), len(split.y_test)
     for name in BASELINES:
