@@ -214,6 +214,19 @@ def test_a_reader_who_names_an_unknown_class(run, tmp_path):
     assert "is none of the classes 'none', 'mild', 'moderate', 'severe'" in result.output
 
 
+def test_a_grade_whose_cases_are_all_of_one_group(run, tmp_path):
+    """Without this group there is nothing to learn the grade from; the model is made all the same."""
+    columns = make_stages(100)
+    stages = enumerate(columns["stage"])
+    columns["patient"] = ["one" if stage == "severe" else f"p{i}" for i, stage in stages]
+    cases = write_csv(tmp_path / "cases.csv", columns)
+    words = (*GRADES, "--group", "patient", "--alpha", "0.1", "--no-certify")
+    result = run("fit", cases, *ROLES, *words, "--out", tmp_path / "m.skops")
+    assert result.exit_code == 0, result.output
+    assert "The errors on held-out cases are not known" in result.output
+    assert "no sample of 'severe'" in result.output
+
+
 def test_too_many_classes(run, tmp_path):
     columns = make_stages(400, labels=tuple(f"l{i}" for i in range(60)))
     cases = write_csv(tmp_path / "cases.csv", columns)

@@ -263,7 +263,8 @@ def _held_out_errors(model: TabularTeam, cases: Cases, seed: int) -> tuple[Any, 
     try:
         return cross_validated_errors(model, cases, seed), []
     except ValueError as error:  # such as a rare class whose cases are all of one group
-        return None, [f"The errors on held-out cases are not known: {error}"]
+        why = f"a part of the cases cannot be learned from: {error}"
+        return None, [f"The errors on held-out cases are not known, because {why}"]
 
 
 def _certify(model: TabularTeam, n_cases: int, wanted: bool | None) -> list[str]:

@@ -110,13 +110,10 @@ def _task(name: str | None, data: dict[str, Any], decision: dict[str, Any]) -> d
         "type": "choices",
         "value": {"choices": [decision["machine_answer"]]},
     }
-    prediction: dict[str, Any] = {
-        "model_version": decision["model_version"],
-        "score": min(1.0, abs(decision["decision_value" if two else "probability"])),
-        "result": [result],
-    }
-    if math.isnan(prediction["score"]):  # probabilities that are not known
-        del prediction["score"]
+    prediction: dict[str, Any] = {"model_version": decision["model_version"], "result": [result]}
+    sure = decision["decision_value" if two else "probability"]
+    if not math.isnan(sure):  # a probability may not be known
+        prediction["score"] = min(1.0, abs(sure))
     return {
         "data": {
             "id": name,
