@@ -290,7 +290,7 @@ def content_of(folder):
         ({}, ("--label", "diagnosis", "--number", "nose"), ["no column 'nose'"]),
         ({}, ("--label", "diagnosis", "--human", "diagnosis"), ["label and as human"]),
         ({"diagnosis": ["ill"] * 80}, ROLES, ["only one class, 'ill'"]),
-        ({"diagnosis": ["a", "b", "c", "d"] * 20}, ROLES, ["4 classes"]),
+        ({"diagnosis": ["a", "b", "c", "d"] * 20}, ROLES, ["none of the classes 'a', 'b'"]),
         ({"diagnosis": ["ill"] * 78 + ["well"] * 2}, ROLES, ["'well' has 2 of 80 cases"]),
         ({"reader_1": ["perhaps"] * 80}, ROLES, ["'perhaps' in row 1", "neither of the classes"]),
         ({"reader_1": [None] * 80}, ROLES, ["'reader_1' answered none"]),

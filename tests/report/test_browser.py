@@ -5,7 +5,9 @@ import shutil
 
 import pytest
 
+from case_tables import make_stages
 from deferlearn.report import case_report, select_report_cases
+from deferlearn.tables import fit_table, select_cases
 from hostile_tables import HOSTILE, hostile_model, hostile_table
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -34,11 +36,29 @@ def report():
     return case_report(model, select_report_cases(hostile_table(), model), quick=True)
 
 
-@pytest.fixture(scope="module")
-def path(report, tmp_path_factory):
-    path = tmp_path_factory.mktemp("page") / "report.html"
+def written(report, factory):
+    path = factory.mktemp("page") / "report.html"
     path.write_text(report.to_html(), encoding="utf-8")
     return path
+
+
+@pytest.fixture(scope="module")
+def path(report, tmp_path_factory):
+    return written(report, tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def ten_classes(tmp_path_factory):
+    """The page of a model with ten classes, whose names are long or hostile."""
+    labels = (*HOSTILE, "b", "of the lower left lobe, with a halo", "c c c", "d")
+    columns = make_stages(150, labels=labels)
+    pairs = zip(columns["reader_1"], columns["stage"], strict=True)
+    human = [answer or truth for answer, truth in pairs]
+    table = columns | {"reader_1": human}
+    cases = select_cases(table, "stage", humans=["reader_1"], identifier="id")
+    model = fit_table(cases, alpha=0.01, drop=["reader_2"])
+    report = case_report(model, select_report_cases(table, model), refit_cases=0)
+    return written(report, tmp_path_factory)
 
 
 @pytest.fixture
@@ -46,7 +66,7 @@ def open_page(browser, path):
     """Opens the page; at the end nothing was complained about, alerted or asked of a network."""
     complaints, contexts = [], []
 
-    def open_it(width=1280, scheme="light"):
+    def open_it(width=1280, scheme="light", path=path):
         context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
         contexts.append(context)
         page = context.new_page()
@@ -89,6 +109,25 @@ def test_it_fits_the_screen_and_can_be_read(open_page, width, scheme):
     bright = [sum(map(int, c[c.index("(") + 1 : -1].split(",")[:3])) for c in colours]
     assert (bright[0] > bright[1]) == (scheme == "dark")
     assert abs(bright[0] - bright[1]) > 500
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_ten_classes_fit_the_screen(open_page, ten_classes, width, scheme):
+    page = open_page(width, scheme, ten_classes)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    tables = page.query_selector_all("table.confusion")
+    assert len(tables) == 3
+    for table in tables:
+        assert len(table.query_selector_all("td")) == 10 * 11
+        assert table.query_selector_all("td *") == []
+        heights = [head.bounding_box()["height"] for head in table.query_selector_all("th.tall")]
+        assert max(heights) < 200  # long names are cut off
+        first = table.query_selector("tbody th")
+        before = first.bounding_box()["x"]
+        # The names of the rows stay in sight when the table is moved.
+        table.evaluate("table => { table.parentElement.scrollLeft = 100; }")
+        assert first.bounding_box()["x"] == pytest.approx(before, abs=2)
 
 
 def test_cells_are_text_and_no_script_of_theirs_runs(open_page, report):

@@ -178,3 +178,15 @@ def test_halves_of_characters_are_refused(tmp_path, place):
     path = export(tmp_path / "e.json", answers, data={"id": words["case"]})
     with pytest.raises(TableError, match="task 1 holds characters that are not text"):
         read_label_studio(path)
+
+
+def test_how_sure_the_machine_is_of_several_classes():
+    """The probability of its answer; without a score if that is not known, which JSON cannot say."""
+    routed = {k: v for k, v in ROUTED.items() if k != "decision_value"}
+    routed["probability"] = [0.4, 0.5, float("nan"), 0.9]
+    file = io.BytesIO()
+    writer = TaskWriter(file, "name")
+    writer.write(pa.table(CASES), pa.table(routed))
+    writer.close()
+    found = [task["predictions"][0].get("score") for task in json.loads(file.getvalue())]
+    assert found == [0.4, None, 0.9]

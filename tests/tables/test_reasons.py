@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from deferlearn.tables.reasons import Batch, OneByOne
+from deferlearn.tables.reasons import Batch, OneByOne, sentences
 
 
 def test_reasons_of_equal_scores_and_of_no_threshold():
@@ -24,3 +24,15 @@ def test_reasons_of_a_batch_count_the_cases():
     assert two.endswith(
         "the first 2 cases go to humans, but here a human is not expected to do better"
     )
+
+
+def test_probabilities_instead_of_decision_values():
+    """With more than two classes; nothing is said of one that is not known."""
+    no = np.zeros(2, dtype=bool)
+    clauses = ["rule", "rule"]
+    values, chances = np.zeros((2, 3)), np.array([0.625, np.nan])
+    found = sentences(clauses, np.array(["a", "b"]), values, no, no, probability=chances)
+    assert found == [
+        "machine: rule; machine's answer 'a' with probability 0.62",
+        "machine: rule; machine's answer 'b'",
+    ]

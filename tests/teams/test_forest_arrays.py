@@ -36,9 +36,15 @@ def test_probabilities_of_the_second_class(kind):
     np.testing.assert_array_equal(forest_arrays(forest).mean(new), expected)
 
 
+def test_probabilities_of_several_classes():
+    X, new = np.random.default_rng(0).normal(size=(2, 60, 2))
+    forest = RandomForestClassifier(7, random_state=0).fit(X, np.digitize(X[:, 0], [-0.5, 0.5]))
+    arrays = forest_arrays(forest)
+    np.testing.assert_allclose(arrays.mean(new), forest.predict_proba(new), rtol=1e-12)
+    assert arrays.mean(new[:0]).shape == (0, 3)
+
+
 def test_other_models_have_no_such_arrays():
     X = np.random.default_rng(0).normal(size=(60, 2))
-    three = np.digitize(X[:, 0], [-0.5, 0.5])
-    assert forest_arrays(RandomForestClassifier(3).fit(X, three)) is None
     assert forest_arrays(RandomForestRegressor(3).fit(X, X)) is None
     assert forest_arrays(GradientBoostingRegressor().fit(X, X[:, 0])) is None

@@ -79,7 +79,7 @@ def test_boosting_by_another_road():
                 left = row[node["feature_idx"]] <= node["num_threshold"]
                 node = predictor.nodes[node["left"] if left else node["right"]]
             total[i] += node["value"]
-    trees, baseline = boosting_arrays(model)
+    (trees,), (baseline,) = boosting_arrays(model)
     assert_allclose(baseline + 5 * trees.mean(NEW), total, rtol=1e-12)
     assert_allclose(total, model.decision_function(NEW), rtol=1e-12)
 

@@ -132,3 +132,26 @@ def parse_budget(text: str) -> float | int:
             f"--budget {text[:30]} must be a share such as 0.2 or 20%, or a whole number of cases"
         )
     return budget
+
+
+def parse_grades(text: str) -> list[str]:
+    """The labels from the lowest grade to the highest, from the text of an option.
+
+    Parameters
+    ----------
+    text : str
+        Labels with < between them. Where there are spaces around some of these signs, others belong to
+        a label.
+
+    Returns
+    -------
+    grades : list of str
+
+    Examples
+    --------
+    >>> from deferlearn.cli._options import parse_grades
+    >>> parse_grades("none<mild<severe"), parse_grades("<5 mm < 5 mm < >5 mm")
+    (['none', 'mild', 'severe'], ['<5 mm', '5 mm', '>5 mm'])
+    """
+    between = " < " if " < " in text else "<"
+    return [grade.strip() for grade in text.split(between)]

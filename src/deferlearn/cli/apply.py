@@ -86,6 +86,13 @@ def apply(
             "--id",
         ),
     ] = None,
+    probabilities: Annotated[
+        bool,
+        typer.Option(
+            "--probabilities",
+            help="Add a column with the probability of each class, as the machine sees it.",
+        ),
+    ] = False,
     chunk_rows: Annotated[int, typer.Option(min=1, help="Rows in memory at a time.")] = CHUNK_ROWS,
     delimiter: shared.Delimiter = None,
     decimal: shared.Decimal = ".",
@@ -97,8 +104,8 @@ def apply(
     By default cases are decided one by one: a human takes a case if its score is above the model's
     threshold. With --batch or --budget, the cases of the file with the highest scores go to humans, and the
     file is read twice. Files may be larger than the memory. The result holds all columns of the file and
-    nine more; cells that a spreadsheet would run as a formula get an apostrophe. The result is written
-    completely or not at all.
+    nine more, or with --probabilities one per class in addition; cells that a spreadsheet would run as a
+    formula get an apostrophe. The result is written completely or not at all.
     """
     require(NAME, "pyarrow")
     start = perf_counter()
@@ -114,7 +121,7 @@ def apply(
             team = load_decider(model)
         card = team.card_
         file = open_table(cases, delimiter=delimiter, decimal=decimal, encoding=encoding)
-        _check_columns(file, card)
+        _check_columns(file, card, probabilities)
         if identifier is not None and label_studio is not None:
             file.require([identifier], "given by --id")
         elif card.get("identifier") in file.columns:
@@ -124,7 +131,13 @@ def apply(
         if seed is None:
             seed = secrets.randbelow(shared.MAX_SEED + 1)
         router = Router(
-            team, budget=share, audit=audit, seed=seed, version=team.version, decimal=decimal
+            team,
+            budget=share,
+            audit=audit,
+            seed=seed,
+            version=team.version,
+            decimal=decimal,
+            probabilities=probabilities,
         )
         n_tasks = _write(router, file, outputs, identifier, chunk_rows)
     totals = router.totals
@@ -150,12 +163,14 @@ def apply(
         _print(result)
 
 
-def _check_columns(file: TableFile, card: dict[str, Any]) -> None:
+def _check_columns(file: TableFile, card: dict[str, Any], probabilities: bool) -> None:
     from deferlearn.tables import TableError
-    from deferlearn.tables.routing import COLUMNS
+    from deferlearn.tables.columns import score_names
+    from deferlearn.tables.routing import added_columns
 
-    file.require(list(card["columns"]), "which the model needs")
-    for name in COLUMNS:
+    needed = [*card["columns"], *score_names(card["machine_score"])]
+    file.require(needed, "which the model needs")
+    for name in added_columns(card["classes"], probabilities):
         if name in file.columns:
             raise TableError(
                 f"{file.path} has a column {name!r}, which the result needs: rename it, or use the file "

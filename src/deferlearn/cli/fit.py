@@ -13,7 +13,14 @@ from deferlearn._utils.words import counted, listed
 from deferlearn.cli import _options as shared
 from deferlearn.cli._errors import noted, reported, require
 from deferlearn.cli._files import check_paths, long_table, name_and_digest
-from deferlearn.cli._options import answers_option, argument, column, option, parse_budget
+from deferlearn.cli._options import (
+    answers_option,
+    argument,
+    column,
+    option,
+    parse_budget,
+    parse_grades,
+)
 from deferlearn.cli._screen import (
     print_errors,
     print_facts,
@@ -42,6 +49,8 @@ deferlearn fit cases.csv --label diagnosis --answers answers.csv --case id --rea
 
 deferlearn fit cases.csv --label diagnosis --human reader_1 --machine-score ai_probability --out model.skops
 
+deferlearn fit cases.csv --label stage --human reader_1 --grades "none<mild<severe" --out model.skops
+
 deferlearn fit cases.csv --label diagnosis --id id --label-studio export.json --out model.skops
 """
 
@@ -49,7 +58,7 @@ deferlearn fit cases.csv --label diagnosis --id id --label-studio export.json --
 def fit(
     cases: Annotated[Path, argument("CSV or parquet file with one row per case.")],
     *,
-    label: Annotated[str, option("Column of the true labels, which are of two classes.")],
+    label: Annotated[str, option("Column of the true labels, which are of two or more classes.")],
     out: Annotated[Path, option("File for the model; an existing file is replaced.")],
     human: Annotated[
         list[str] | None,
@@ -81,11 +90,21 @@ def fit(
         ),
     ] = None,
     machine_score: Annotated[
-        str | None,
+        list[str] | None,
         column(
             "Column with the score of a machine that cannot be retrained, such as a commercial product: "
-            "the probability of the second class (in alphabetical order), or any other number. The score "
-            "is calibrated and replaces our own machines. Default: machines are trained."
+            "the probability of the second class (in alphabetical order), or any other number. With more "
+            "than two classes, repeat the option: one column per class, in alphabetical order, or in the "
+            "order of --grades. The score is calibrated and replaces our own machines. Default: machines "
+            "are trained."
+        ),
+    ] = None,
+    grades: Annotated[
+        str | None,
+        column(
+            "The classes are grades: all labels from the lowest to the highest, as in "
+            '"none<mild<severe". An error then counts as many times as it is off by grades. If a label '
+            "itself holds <, write spaces around those between labels. Default: classes have no order."
         ),
     ] = None,
     budget: Annotated[
@@ -155,7 +174,7 @@ def fit(
         file.require(human or [], "given by --human")
         file.require([identifier] if identifier else [], "which names the cases (--id)")
         file.require([group] if group else [], "given by --group")
-        file.require([machine_score] if machine_score else [], "given by --machine-score")
+        file.require(machine_score or [], "given by --machine-score")
         file.require(drop or [], "given by --drop")
         # Imported here because it takes seconds: mistakes in the options are reported first.
         from deferlearn.tables import read_label_studio, select_cases
@@ -174,6 +193,7 @@ def fit(
             identifier=identifier,
             group=group,
             machine_score=machine_score,
+            grades=None if grades is None else parse_grades(grades),
         )
         if decimal == ",":
             used = [name for name in chosen.features.column_names if name not in (drop or [])]
@@ -202,7 +222,6 @@ def _fit(
 ) -> tuple[TabularTeam, list[str]]:
     """Fit a model and estimate its errors; also returns the notes for the user."""
     from deferlearn.tables import TableEncoder, TableError, fit_table
-    from deferlearn.tables.decisions import cross_validated_errors
     from deferlearn.tables.team import check_settings
 
     # Mistakes are reported before the fit begins.
@@ -218,10 +237,12 @@ def _fit(
                 raise
             except ValueError as error:  # an input that scikit-learn refuses
                 raise TableError(str(error)) from error
-        errors = None
+        errors: Any = None
+        why: list[str] = []
         if evaluate:
             with work_status("Estimating the errors on held-out cases"):
-                errors = cross_validated_errors(model, cases, options["seed"])
+                errors, why = _held_out_errors(model, cases, options["seed"])
+    notes += why
     model.card_["errors"] = errors
     if cases.answers is None:
         notes.append("There are no answers, so humans are taken to be always right.")
@@ -233,6 +254,17 @@ def _fit(
     if errors is not None and cases.groups is not None:
         notes.append("Cases of a group are alike: the intervals are narrower than they should be.")
     return model, notes
+
+
+def _held_out_errors(model: TabularTeam, cases: Cases, seed: int) -> tuple[Any, list[str]]:
+    """The errors on held-out cases, and a note if a part of the cases cannot be learned from."""
+    from deferlearn.tables.decisions import cross_validated_errors
+
+    try:
+        return cross_validated_errors(model, cases, seed), []
+    except ValueError as error:  # such as a rare class whose cases are all of one group
+        why = f"a part of the cases cannot be learned from: {error}"
+        return None, [f"The errors on held-out cases are not known, because {why}"]
 
 
 def _certify(model: TabularTeam, n_cases: int, wanted: bool | None) -> list[str]:
@@ -262,7 +294,12 @@ def _print(card: dict[str, Any], out: Path) -> None:
         "Model",
         [
             ("cases", f"{rows} ({source['name']}, sha256 {source['sha256'][:12]})"),
-            ("classes", ", ".join(f"{k}: {v}" for k, v in card["class_counts"].items())),
+            (
+                "grades" if card["graded"] else "classes",
+                (" < " if card["graded"] else ", ").join(
+                    f"{k}: {v}" for k, v in card["class_counts"].items()
+                ),
+            ),
             *((f"{kind} columns", f"{len(n)}: {listed(n, 15)}") for kind, n in _by_kind(card)),
             ("features", len(card["features"])),
             *((f"left out: {name}", why) for name, why in card["dropped"].items()),

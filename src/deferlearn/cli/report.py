@@ -15,7 +15,14 @@ from deferlearn.cli import _options as shared
 from deferlearn.cli._errors import noted, reported, require
 from deferlearn.cli._files import check_paths, command_line, long_table, name_and_digest
 from deferlearn.cli._options import answers_option, argument, column, option
-from deferlearn.cli._screen import print_errors, print_facts, print_json, progress_bar, say
+from deferlearn.cli._screen import (
+    print_errors,
+    print_facts,
+    print_grid,
+    print_json,
+    progress_bar,
+    say,
+)
 
 if TYPE_CHECKING:
     from deferlearn.report.refit_study import Progress
@@ -186,7 +193,8 @@ def _progress() -> Iterator[Progress]:
 
 
 def _print(result: dict[str, Any]) -> None:
-    found, rate, cases = result["assistance"], result["calibration"], result["cases"]
+    rate, cases = result["calibration"], result["cases"]
+    found = result["assistance"]
     lines = [
         ("cases", f"{cases['rows']}, of which {cases['judged']} count"),
         ("errors of", result["judged_by"]),
@@ -196,6 +204,14 @@ def _print(result: dict[str, Any]) -> None:
         lines.append(("verdict and curves", f"not measured: {result['refits']['skipped']}"))
     print_facts("Report", lines)
     print_errors("Errors", result["errors"], "share")
+    if result["measures"] is not None:
+        measures = result["measures"]
+        names = list(measures["team"])
+        rows = [
+            (who, *("-" if own[n] is None else f"{own[n]:.3f}" for n in names))
+            for who, own in measures.items()
+        ]
+        print_grid("Over all classes", ["who", *(n.replace("_", " ") for n in names)], rows)
     if found is not None:
         say(found["headline"])
     say(*(f"Note: {note}" for note in result["notes"]))

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from deferlearn._utils.checks import plain
+from deferlearn._utils.products import row_products
 from deferlearn._utils.types import Array
 from deferlearn.humans.answers import NUMERIC, WORD_HINT, WORDS_FOR_MISSING, shown
 
@@ -78,7 +79,7 @@ class Coding:
 
     def expected(self, log_probability: Array) -> Array:
         """The expected cost of each answer: (n_samples, n_classes)."""
-        return np.asarray(np.exp(log_probability) @ self.stakes)
+        return row_products(np.exp(log_probability), self.stakes)
 
     def weighted(self, codes: Codes, weights: Array) -> Self:
         """The same with stakes by the mean weight of the samples of each class."""

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deferlearn._utils.words import listed
 from deferlearn.evaluation.assistance.inputs import MAX_SUBGROUPS
 from deferlearn.tables.cases import Cases, select_cases
 from deferlearn.tables.cells import label_text, with_points
+from deferlearn.tables.columns import score_names
 from deferlearn.tables.errors import TableError
 from deferlearn.tables.frames import as_table
 from deferlearn.tables.team import TabularTeam
@@ -123,21 +125,31 @@ def select_report_cases(
             raise TableError(
                 f"column {name!r} is a feature of the model, so it cannot be {role} as well"
             )
+    scores = score_names(card["machine_score"])
     cases = select_cases(
-        table, label, humans=humans, answers=answers, identifier=identifier, group=group
+        table,
+        label,
+        humans=humans,
+        answers=answers,
+        identifier=identifier,
+        group=group,
+        machine_score=scores,
+        # Of several classes, some may have no case here.
+        classes=card["classes"] if card["graded"] or len(card["classes"]) > 2 else None,
     )
     if list(cases.classes) != list(card["classes"]):
         raise TableError(
-            f"the label column {label!r} holds the classes {_both(cases.classes)}, but the classes of the "
-            f"model are {_both(card['classes'])}"
+            f"the label column {label!r} holds the classes {_all(cases.classes)}, but the classes of the "
+            f"model are {_all(card['classes'])}"
         )
-    missing = [name for name in card["columns"] if name not in cases.features.column_names]
+    used = [*card["columns"], *scores]
+    missing = [name for name in used if name not in cases.features.column_names]
     if missing:
         raise TableError(f"there is no column {missing[0]!r}, which the model needs")
-    features = cases.features.select(list(card["columns"]))
+    features = cases.features.select(used)
     if decimal == ",":
         numbers = [name for name, kind in card["columns"].items() if kind == "number"]
-        features = with_points(features, numbers)
+        features = with_points(features, [*numbers, *scores])
     labelled = np.flatnonzero(
         [value is not None for value in label_text(table.column(label)).to_pylist()]
     )
@@ -157,7 +169,9 @@ def select_report_cases(
                 f"column {subgroup!r}, named as subgroup, has {len(set(values))} values, more than "
                 f"{MAX_SUBGROUPS}: choose a column with fewer values"
             )
-    return ReportCases(replace(cases, features=features), names, subgroup, values)
+    return ReportCases(
+        replace(cases, features=features, graded=card["graded"]), names, subgroup, values
+    )
 
 
 def _texts(table: Any, name: str, rows: NDArray[np.intp]) -> list[str | None]:
@@ -169,5 +183,7 @@ def _own(name: str | None, table: Any) -> str | None:
     return name if name in table.column_names else None
 
 
-def _both(classes: Sequence[str]) -> str:
-    return " and ".join(map(repr, classes))
+def _all(classes: Sequence[str]) -> str:
+    return (
+        " and ".join(map(repr, classes)) if len(classes) == 2 else listed(list(map(repr, classes)))
+    )

@@ -38,7 +38,9 @@ def errors_by_column(
     rows : list of dict
         With the keys column, value, cases, deferred, and machine, human and team for their errors.
     """
-    rows = _rows("truth", decisions.truth.astype(object), decisions)
+    # Grades keep their order.
+    order = list(cases.classes) if len(cases.classes) > 2 else None
+    rows = _rows("truth", decisions.truth.astype(object), decisions, order)
     for name, kind in list(columns.items())[:MAX_COLUMNS]:
         column = cases.features.column(name)
         parts = quarters(numbers(column, name)) if kind == "number" else common(clean_text(column))
@@ -86,9 +88,11 @@ def common(column: Any) -> NDArray[Any]:
     return np.array([text if text in kept else OTHERS for text in texts], dtype=object)
 
 
-def _rows(column: str, parts: NDArray[Any], decisions: Decisions) -> list[dict[str, Any]]:
+def _rows(
+    column: str, parts: NDArray[Any], decisions: Decisions, order: list[str] | None = None
+) -> list[dict[str, Any]]:
     rows = []
-    for value in _in_order(parts):
+    for value in order or _in_order(parts):
         own = decisions.read & (parts == value)
         n = int(own.sum())
         if n:

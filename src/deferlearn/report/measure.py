@@ -43,7 +43,8 @@ class CaseReport:
     ----------
     numbers : dict
         All that was measured, in types that JSON has: cases, model, errors, confusion, together, where,
-        calibration, assistance, curves, certificate, provenance, notes.
+        calibration, assistance, curves, certificate, provenance, notes; with more than two classes also
+        measures over all classes, and sensitivities of each.
     rows : dict
         The table of cases: columns, rows, and the number of all cases.
 
@@ -179,6 +180,7 @@ def case_report(
             "rows": len(cases),
             "rows_without_label": cases.n_unlabelled,
             "classes": list(cases.classes),
+            "graded": cases.graded,
             "class_counts": {c: int(np.sum(cases.truth == c)) for c in cases.classes},
             "groups": None if cases.groups is None else len(set(cases.groups.tolist())),
             "judged": int(judged.read.sum()),
@@ -190,6 +192,7 @@ def case_report(
         "judged_by": "the stored model" if judged is stored else "teams fitted without the case",
         "errors": judged.errors(),
         "confusion": judged.confusion(cases.classes),
+        **_by_class(judged, cases),
         "together": judged.together(),
         "where": errors_by_column(judged, cases, card["columns"]),
         "calibration": about.calibration(model, stored, seen),
@@ -211,6 +214,16 @@ def case_report(
         ],
     }
     return CaseReport(numbers, case_rows(chosen, routed, stored, card))
+
+
+def _by_class(judged: Decisions, cases: Cases) -> dict[str, Any]:
+    """What the report says in addition about more than two classes."""
+    if len(cases.classes) == 2:
+        return {"measures": None, "sensitivities": None}
+    return {
+        "measures": judged.measures(cases.classes, cases.graded),
+        "sensitivities": judged.sensitivities(cases.classes),
+    }
 
 
 def _unknown_categories(router: Router) -> list[str]:

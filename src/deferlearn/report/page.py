@@ -40,6 +40,9 @@ def environment() -> Environment:
         words.with_interval,
         words.error_on_class,
         words.difference,
+        words.number,
+        words.share_in_words,
+        words.shade,
     ):
         made.filters[function.__name__] = function
     return made

@@ -26,7 +26,7 @@ CURVE_FOLDS, QUICK_CURVE_FOLDS = 5, 3
 # The names of the curves.
 TEAM, TRIAGE = "team", "uncertainty triage"
 # The parameters of a machine, which both curves share.
-MACHINE = ("machine", "alpha", "kernel", "degree", "gamma", "coef0", "fit_intercept")
+MACHINE = ("machine", "alpha", "kernel", "degree", "gamma", "coef0", "fit_intercept", "classes")
 # The stages of the study, by which progress is reported.
 HELD_OUT, VERDICT, CURVES = "cases left out", "verdict", "curves"
 
@@ -143,7 +143,7 @@ class RefitStudy:
         return Refits(judged, answer.to_dict(), shown, None)
 
     def verdict(self, done: Done | None = None) -> AssistanceReport:
-        """The report of assistance; the second class counts as positive."""
+        """The report of assistance; of two classes, the second counts as positive."""
         cases, name = self.cases, self.chosen.subgroup
         assert cases.answers is not None  # `select_report_cases` refuses cases without answers
         frame = _as_frame(cases)
@@ -161,7 +161,7 @@ class RefitStudy:
             cv=FOLDS if self.quick else None,
             groups=cases.groups,
             subgroup=name,
-            pos_label=cases.classes[1],
+            pos_label=cases.classes[1] if len(cases.classes) == 2 else None,
             n_jobs=self.n_jobs,
             random_state=self.seed,
         )

@@ -91,3 +91,37 @@ def difference(row: dict[str, Any]) -> str:
         return ""
     value, low, high = (100 * row[f"difference{end}"] for end in ("", "_low", "_high"))
     return f"{value:+.1f} ({low:+.1f} to {high:+.1f})"
+
+
+def number(value: float | None) -> str:
+    """A number that is no share, with three decimals; a dash if it is not known."""
+    return "-" if value is None else f"{value:.3f}"
+
+
+def share_in_words(share: dict[str, float] | None) -> str:
+    """A share with its interval, as `deferlearn.tables.decisions.share_with_interval` has it."""
+    if share is None:
+        return "-"
+    low, high = measured(share["lower"]), measured(share["upper"])
+    return f"{measured(share['share'])} ({low} to {high})"
+
+
+def shade(count: int, total: int) -> str:
+    """The class of a cell by its share of a row, for the style sheet: none, s1 (few) to s4 (most).
+
+    Parameters
+    ----------
+    count, total : int
+        The share is `count` of `total`.
+
+    Returns
+    -------
+    name : str
+
+    Examples
+    --------
+    >>> from deferlearn.report.words import shade
+    >>> shade(0, 50), shade(1, 50), shade(50, 50)
+    ('none', 's1', 's4')
+    """
+    return f"s{min(4, 1 + int(4 * count / total))}" if count else "none"

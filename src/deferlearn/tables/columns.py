@@ -16,6 +16,7 @@ A constant column with gaps is kept, because it can matter whether a value is mi
 """
 
 import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -157,3 +158,26 @@ def _share(text: Any, pattern: str) -> float:
     import pyarrow.compute as pc
 
     return float(pc.mean(pc.cast(pc.match_substring_regex(text, pattern), pa.float64())).as_py())
+
+
+def score_names(machine_score: str | Sequence[str] | None) -> list[str]:
+    """The columns with a machine's scores, none or more, from one name, several or None.
+
+    Parameters
+    ----------
+    machine_score : str, sequence of str or None
+        As a model's card has it.
+
+    Returns
+    -------
+    names : list of str
+
+    Examples
+    --------
+    >>> from deferlearn.tables.columns import score_names
+    >>> score_names(None), score_names("ai"), score_names(["ai_ill", "ai_well"])
+    ([], ['ai'], ['ai_ill', 'ai_well'])
+    """
+    if machine_score is None:
+        return []
+    return [machine_score] if isinstance(machine_score, str) else list(machine_score)

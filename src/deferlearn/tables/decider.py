@@ -30,18 +30,23 @@ class Decided(NamedTuple):
     ----------
     machine_answer : ndarray of str of shape (n_cases,)
         The machine's answer, also where a human takes the case.
-    decision_value : ndarray of shape (n_cases,)
-        The machine's decision value, positive for the second of the classes.
+    decision_value : ndarray of shape (n_cases,), with more than two classes (n_cases, n_columns)
+        The machine's decision value, positive for the second of two classes; see
+        `deferlearn.AssistedSVC.decision_function`.
     deferral_score : ndarray of shape (n_cases,)
         How much each case belongs with a human.
     deferred : ndarray of bool of shape (n_cases,)
         Whether a human takes the case.
+    probabilities : ndarray of shape (n_cases, n_classes)
+        The probability of each class, as the machine sees it, in the order of the card's classes; NaN if
+        it is not known.
     """
 
     machine_answer: Labels
     decision_value: Array
     deferral_score: Array
     deferred: Bools
+    probabilities: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,8 +120,11 @@ class TableDecider:
                 team.deferral_score(features),
                 team.defer(features),
             )
-        answers = self.team.classes_[(judged.decision > 0).astype(np.intp)]
-        return Decided(answers, *judged[:3])
+        return Decided(
+            answers_of(self.team, features, judged.decision),
+            *judged[:3],
+            probabilities_of(self.team, features, judged.decision),
+        )
 
     def packed(self) -> bytes | None:
         """The part of the file that has everything needed to decide; None if there is no such part."""
@@ -131,6 +139,48 @@ class TableDecider:
         values = unpacked(content)
         team = Decider.from_values(values["team"])
         return cls(values["card"], Encoding(**values["encoder"]), team, team, version)
+
+
+def answers_of(team: Any, features: Array, decision: Array) -> Labels:
+    """The machine's answers; its decision values are known already.
+
+    Parameters
+    ----------
+    team : Decider or estimator
+        The team.
+    features : ndarray of shape (n_cases, n_features)
+        Cases.
+    decision : ndarray of shape (n_cases,) or (n_cases, n_columns)
+        The team's decision values of them.
+
+    Returns
+    -------
+    answers : ndarray of str of shape (n_cases,)
+    """
+    if isinstance(team, Decider):
+        return team.answers(decision)
+    if decision.ndim == 1:  # as `predict`, in half the time
+        return np.asarray(team.classes_[(decision > 0).astype(np.intp)])
+    return np.asarray(team.predict(features))
+
+
+def probabilities_of(team: Any, features: Array, decision: Array) -> Array:
+    """The probability of each class, as the machine sees it; NaN if it is not known.
+
+    Parameters
+    ----------
+    team, features, decision
+        As in `answers_of`.
+
+    Returns
+    -------
+    probabilities : ndarray of shape (n_cases, n_classes)
+    """
+    if isinstance(team, Decider):
+        return team.probabilities(decision)
+    if not hasattr(team, "predict_proba"):
+        return np.full((len(features), len(team.classes_)), np.nan)
+    return np.asarray(team.predict_proba(features))
 
 
 def load_decider(path: str | os.PathLike[str]) -> TableDecider:

@@ -11,6 +11,7 @@ from sklearn.metrics import confusion_matrix
 
 from deferlearn._utils.types import Bools, Index, Labels
 from deferlearn.evaluation.intervals import share_interval
+from deferlearn.metrics import team_grade_error, team_macro_f1, team_quadratic_kappa
 from deferlearn.tables.cases import Cases
 from deferlearn.tables.team import FOLDS, TabularTeam, grouped_folds, set_known
 from deferlearn.teams.assisted_svc import AssistedSVC
@@ -77,7 +78,7 @@ class Decisions:
         n = int(self.read.sum())
         return {who: share_with_interval(int(self.wrong(who)[self.read].sum()), n) for who in WHO}
 
-    def confusion(self, classes: tuple[str, str]) -> dict[str, dict[str, dict[str, int]]]:
+    def confusion(self, classes: tuple[str, ...]) -> dict[str, dict[str, dict[str, int]]]:
         """For machine, human and team: how many read cases of each class got which answer."""
         found = {}
         for who in WHO:
@@ -88,6 +89,43 @@ class Decisions:
                 for true, row in zip(classes, counts, strict=True)
             }
         return found
+
+    def measures(
+        self, classes: tuple[str, ...], graded: bool
+    ) -> dict[str, dict[str, float | None]]:
+        """Measures over all classes of machine, human and team, on the cases that were read.
+
+        Macro F1; of grades also the mean number of grades by which answers are off, and the kappa with
+        quadratic weights, which is None if it is not defined.
+        """
+        truth = self.truth[self.read]
+        found: dict[str, dict[str, float | None]] = {}
+        for who in WHO:
+            said = getattr(self, who)[self.read]
+            found[who] = {"macro_f1": team_macro_f1(truth, said, classes=classes)}
+            if graded:
+                kappa = team_quadratic_kappa(
+                    truth, said, grades=classes, zero_division=float("nan")
+                )
+                found[who]["grade_error"] = team_grade_error(truth, said, grades=classes)
+                found[who]["quadratic_kappa"] = None if np.isnan(kappa) else kappa
+        return found
+
+    def sensitivities(self, classes: tuple[str, ...]) -> list[dict[str, Any]]:
+        """The share of each class that machine, human and team find, as `share_with_interval`.
+
+        None for a class without a case that was read.
+        """
+        rows = []
+        for label in classes:
+            own = self.read & (self.truth == label)
+            n = int(own.sum())
+            shares = {
+                who: share_with_interval(n - int(self.wrong(who)[own].sum()), n) if n else None
+                for who in WHO
+            }
+            rows.append({"class": label, "cases": n, **shares})
+        return rows
 
     def together(self) -> list[dict[str, Any]]:
         """How many read cases machine and human get right or wrong, deferred ones and others."""

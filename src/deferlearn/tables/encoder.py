@@ -16,7 +16,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from deferlearn._utils.types import Array
-from deferlearn.tables.columns import CATEGORY, MAX_CATEGORIES, NUMBER, describe
+from deferlearn.tables.columns import CATEGORY, MAX_CATEGORIES, NUMBER, describe, score_names
 from deferlearn.tables.encoding import UNKNOWN, Encoding, Unknown
 from deferlearn.tables.errors import TableError
 from deferlearn.tables.frames import as_table
@@ -43,8 +43,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ----------
     number, category, drop : sequence of str, default=()
         Columns to take as numbers or as categories, or to leave out, whatever the rules say.
-    score : str or None, default=None
+    score : str, sequence of str or None, default=None
         Column with the score of a machine that cannot be retrained. It is the last feature, not scaled.
+        With more than two classes, a column for each class, in their order.
     max_categories : int, default=50
         Text columns with more different values are left out.
     min_frequency : int, default=5
@@ -88,7 +89,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     number: Sequence[str] = ()
     category: Sequence[str] = ()
     drop: Sequence[str] = ()
-    score: str | None = None
+    score: str | Sequence[str] | None = None
     max_categories: int = MAX_CATEGORIES
     min_frequency: int = MIN_FREQUENCY
 
@@ -106,6 +107,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self
         """
         table = as_table(X)
+        scores = score_names(self.score)
         self._check_names(table.column_names)
         self.feature_names_in_ = np.array(table.column_names, dtype=object)
         self.n_features_in_ = table.num_columns
@@ -113,7 +115,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.categories_: dict[str, list[str]] = {}
         self.dropped_: dict[str, str] = {}
         for name in table.column_names:
-            if name == self.score:
+            if name in scores:
                 continue
             if name in self.drop:
                 self.dropped_[name] = "dropped on request"
@@ -134,7 +136,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         measured = [name for name in self.kinds_ if name not in self.categories_]
         n_numbers, none = len(measured), np.empty(0)
         reader = Encoding(
-            measured, self.categories_, none, none, none, none.astype(np.intp), [], self.score
+            measured, self.categories_, none, none, none, none.astype(np.intp), [], scores or None
         )
         codes, _ = reader.codes(table)
         problem = "is too large to compute with: rescale the column"
@@ -224,7 +226,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if "category" in parts:
             one_hot = copy(parts["category"]).set_params(feature_name_combiner=self._category_name)
             names += list(one_hot.get_feature_names_out(list(self.categories_)))
-        names += [] if self.score is None else [self.score]
+        names += self.encoding_.scores
         return np.array(names, dtype=object)
 
     def __sklearn_tags__(self) -> Any:
@@ -236,12 +238,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return tags
 
     def _check_names(self, known: list[str]) -> None:
-        score = [] if self.score is None else [self.score]
         given = {
             "number": self.number,
             "category": self.category,
             "drop": self.drop,
-            "score": score,
+            "score": score_names(self.score),
         }
         for option, names in given.items():
             if isinstance(names, str):

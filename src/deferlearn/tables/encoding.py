@@ -11,6 +11,7 @@ import numpy as np
 
 from deferlearn._utils.types import Array, Index
 from deferlearn.tables.cells import NotPlain, label_of, label_text, number_of, numbers
+from deferlearn.tables.columns import score_names
 from deferlearn.tables.errors import CellError, TableError
 from deferlearn.tables.frames import as_table, cases_of, missing_columns
 
@@ -44,8 +45,9 @@ class Encoding:
         Columns of numbers that have a second feature, which marks gaps.
     blocks : list of ndarray of shape (n_categories + 2, n_features)
         For each other column the features of its categories, of an unknown category, and of a gap.
-    score : str or None
-        Column with the score of a machine, which is the last feature, as it is.
+    score : str, list of str or None
+        Column with the score of a machine, which is the last feature, as it is; with more than two
+        classes, as many columns.
     """
 
     numbers: list[str]
@@ -55,12 +57,17 @@ class Encoding:
     scale: Array
     gaps: Index
     blocks: list[Array]
-    score: str | None = None
+    score: str | list[str] | None = None
+
+    @property
+    def scores(self) -> list[str]:
+        """The columns with scores of a machine, none or more."""
+        return score_names(self.score)
 
     @property
     def columns(self) -> list[str]:
-        """The columns that are used, in the order of their codes: numbers, the others, the score."""
-        return [*self.numbers, *self.categories, *([] if self.score is None else [self.score])]
+        """The columns that are used, in the order of their codes: numbers, the others, the scores."""
+        return [*self.numbers, *self.categories, *self.scores]
 
     def codes(self, X: Any) -> tuple[Array, dict[str, Unknown]]:
         """Read the columns that are used; see `TableEncoder.codes`."""
@@ -79,6 +86,7 @@ class Encoding:
         """The same codes as those of a table, cell by cell; `NotPlain` for cells of unusual kinds."""
         out = np.empty((len(cases), len(self.columns)))
         unknown: dict[str, Unknown] = {}
+        scores = self.scores
         for row, case in enumerate(cases):
             codes = [number_of(case[name]) for name in self.numbers]
             for name, categories in self.categories.items():
@@ -91,8 +99,7 @@ class Encoding:
                     codes.append(UNKNOWN)
                     before = unknown.get(name, Unknown(0, label))
                     unknown[name] = Unknown(before.cells + 1, before.example)
-            if self.score is not None:
-                codes.append(number_of(case[self.score]))
+            codes += [number_of(case[name]) for name in scores]
             out[row] = codes
         return out, unknown
 
@@ -127,12 +134,12 @@ class Encoding:
             # The last two rows of a block are for unknown categories and for gaps.
             code = np.where(np.isnan(codes[:, place]), len(block) - 1, codes[:, place])
             parts.append(block[np.where(code < 0, len(block) - 2, code).astype(np.intp)])
-        if self.score is not None:
-            missing_scores = np.flatnonzero(np.isnan(codes[:, -1]))
+        for place, name in enumerate(self.scores, start=n_numbers + len(self.categories)):
+            missing_scores = np.flatnonzero(np.isnan(codes[:, place]))
             if len(missing_scores):
                 problem = "is no score: leave the case out, or send it to a human"
-                raise CellError(self.score, int(missing_scores[0]), "", problem)
-            parts.append(codes[:, -1:])
+                raise CellError(name, int(missing_scores[0]), "", problem)
+            parts.append(codes[:, [place]])
         return np.concatenate(parts, axis=1)
 
     def refuse_large(self, values: Array, codes: Array, problem: str) -> None:

@@ -1,6 +1,7 @@
 """Write cases for humans as tasks of Label Studio, and read the answers from its export."""
 
 import json
+import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,8 +20,9 @@ QUESTION, CASE = "answer", "case"
 class TaskWriter:
     """Writes cases to a file for Label Studio: their data, and the machine's answer as a prediction.
 
-    The score of a prediction says how sure the machine is: it is the distance from the boundary in
-    margins, at most 1. Label Studio can sort the tasks by it.
+    The score of a prediction says how sure the machine is: with two classes it is the distance from the
+    boundary in margins, at most 1, and with more the probability of the answer. Label Studio can sort the
+    tasks by it.
 
     Parameters
     ----------
@@ -101,17 +103,17 @@ class TaskWriter:
 
 
 def _task(name: str | None, data: dict[str, Any], decision: dict[str, Any]) -> dict[str, Any]:
+    two = "decision_value" in decision
     result = {
         "from_name": QUESTION,
         "to_name": CASE,
         "type": "choices",
         "value": {"choices": [decision["machine_answer"]]},
     }
-    prediction = {
-        "model_version": decision["model_version"],
-        "score": min(1.0, abs(decision["decision_value"])),
-        "result": [result],
-    }
+    prediction: dict[str, Any] = {"model_version": decision["model_version"], "result": [result]}
+    sure = decision["decision_value" if two else "probability"]
+    if not math.isnan(sure):  # a probability may not be known
+        prediction["score"] = min(1.0, abs(sure))
     return {
         "data": {
             "id": name,

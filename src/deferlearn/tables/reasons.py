@@ -75,6 +75,7 @@ def sentences(
     deferred: Bools,
     audit: Bools,
     expected: tuple[Array, Array] | None = None,
+    probability: Array | None = None,
 ) -> list[str]:
     """One sentence per case: who takes it, by which rule, and how sure the machine is.
 
@@ -85,11 +86,14 @@ def sentences(
     answers : ndarray
         The machine's answers.
     decision : ndarray
-        The machine's decision values: the boundary is at 0, the margin at -1 and 1.
+        The machine's decision values: of two classes, the boundary is at 0, the margin at -1 and 1.
     deferred, audit : ndarray of bool
         Whether a human takes the case by the rule, or as a random audit.
     expected : pair of ndarray or None, default=None
         Expected errors of the machine and of a human, if the team has learned them.
+    probability : ndarray or None, default=None
+        How likely the machine's answers are to be right, which is said instead of the decision value if
+        there are more than two classes.
 
     Returns
     -------
@@ -109,12 +113,10 @@ def sentences(
     outside its margin (decision value -3)
     """
     words = np.where(deferred, "human", np.where(audit, "human (random audit)", "machine")).tolist()
-    inside = np.where(np.abs(decision) < 1, "inside", "outside").tolist()
+    sure = _by_margin(decision) if probability is None else _by_probability(probability)
     reasons = [
-        f"{who}: {clause}; machine's answer {answer!r} {where} its margin (decision value {value:.4g})"
-        for who, clause, answer, where, value in zip(
-            words, clauses, answers.tolist(), inside, decision.tolist(), strict=True
-        )
+        f"{who}: {clause}; machine's answer {answer!r}{how}"
+        for who, clause, answer, how in zip(words, clauses, answers.tolist(), sure, strict=True)
     ]
     if expected is None:
         return reasons
@@ -122,4 +124,21 @@ def sentences(
     return [
         f"{reason}; expected errors: machine {one:.2g}, human {other:.2g}"
         for reason, one, other in zip(reasons, machine, human, strict=True)
+    ]
+
+
+def _by_margin(decision: Array) -> list[str]:
+    """How sure the machine is of two classes."""
+    inside = np.where(np.abs(decision) < 1, "inside", "outside").tolist()
+    return [
+        f" {where} its margin (decision value {value:.4g})"
+        for where, value in zip(inside, decision.tolist(), strict=True)
+    ]
+
+
+def _by_probability(probability: Array) -> list[str]:
+    """How sure the machine is of its answer; nothing if that is not known."""
+    return [
+        "" if np.isnan(value) else f" with probability {value:.2g}"
+        for value in probability.tolist()
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from deferlearn._utils.types import Array, Bools
 from deferlearn._utils.words import counted
 from deferlearn.tables.cells import with_points
-from deferlearn.tables.columns import NUMBER
-from deferlearn.tables.decider import TableDecider
+from deferlearn.tables.columns import NUMBER, score_names
+from deferlearn.tables.decider import TableDecider, answers_of, probabilities_of
 from deferlearn.tables.encoding import Unknown
 from deferlearn.tables.errors import CellError, TableError
 from deferlearn.tables.frames import as_table
@@ -24,7 +24,7 @@ from deferlearn.teams.decider import Decider
 if TYPE_CHECKING:
     from deferlearn.tables.team import TabularTeam
 
-# The columns that routing adds, in this order.
+# The columns that routing adds with two classes, in this order; see `added_columns`.
 COLUMNS = (
     "machine_answer",
     "decision_value",
@@ -37,7 +37,37 @@ COLUMNS = (
     "model_version",
 )
 
+# How sure the machine is: with two classes by its decision value, with more by a probability.
+DECISION, PROBABILITY = "decision_value", "probability"
+
 Chunks = Callable[[], Iterable[Any]]
+
+
+def added_columns(classes: Sequence[str], probabilities: bool = False) -> list[str]:
+    """The columns that routing adds, in this order.
+
+    Parameters
+    ----------
+    classes : sequence of str
+        The labels.
+    probabilities : bool, default=False
+        Whether there is a column with the probability of each class.
+
+    Returns
+    -------
+    names : list of str
+
+    Examples
+    --------
+    >>> from deferlearn.tables.routing import added_columns
+    >>> added_columns(["none", "mild", "severe"])[:3]
+    ['machine_answer', 'probability', 'deferral_score']
+    >>> added_columns(["ill", "well"], probabilities=True)[-2:]
+    ['probability_ill', 'probability_well']
+    """
+    several = len(classes) > 2
+    names = [PROBABILITY if several and name == DECISION else name for name in COLUMNS]
+    return names + [f"{PROBABILITY}_{label}" for label in classes if probabilities]
 
 
 @dataclass
@@ -100,6 +130,8 @@ class Router:
         Name of the model in the results.
     decimal : {".", ","}, default="."
         The decimal separator of numbers in text.
+    probabilities : bool, default=False
+        Whether to add a column with the probability of each class.
 
     Attributes
     ----------
@@ -131,20 +163,24 @@ class Router:
         seed: int | None = None,
         version: str = "",
         decimal: str = ".",
+        probabilities: bool = False,
     ) -> None:
         if not 0.0 <= audit <= 1.0:
             raise TableError(f"audit={audit!r} must be a share between 0 and 1")
         if budget is not None:
             _count(budget, 1)  # refuses an invalid budget before anything is read
         self.model, self.budget, self.audit, self.version = model, budget, audit, version
+        self.probabilities = probabilities
         self.totals = Totals()
         self._rng = np.random.default_rng(seed)
-        numbers = [name for name, kind in model.card_["columns"].items() if kind == NUMBER]
+        card = model.card_
+        numbers = [name for name, kind in card["columns"].items() if kind == NUMBER]
+        numbers += score_names(card.get("machine_score"))
         self._commas = numbers if decimal == "," else []
         self._sorted: Array | None = None
         self._count = self._ties_left = 0
         self._rule = OneByOne(
-            float(model.team.deferral_threshold_), np.array(model.card_["score_percentiles"])
+            float(model.team.deferral_threshold_), np.array(card["score_percentiles"])
         )
 
     def route(
@@ -164,7 +200,7 @@ class Router:
         chunk : table
             The chunk, unchanged.
         routed : pyarrow.Table
-            The columns `deferlearn.tables.routing.COLUMNS` for its rows.
+            The columns `deferlearn.tables.routing.added_columns` for its rows.
         """
         if self.budget is not None:
             self._rank(chunks, seen)
@@ -218,7 +254,13 @@ class Router:
                 deferred = team.defer(features)
             learned = hasattr(self.model.chosen, "expected_errors")
             expected = self.model.chosen.expected_errors(features) if learned else None
-        answers = team.classes_[(decision > 0).astype(np.int64)]  # as `predict`, in half the time
+        answers = answers_of(team, features, decision)
+        several = len(team.classes_) > 2
+        chances, sure = None, None
+        if several or self.probabilities:
+            chances = probabilities_of(team, features, decision)
+        if several and chances is not None:
+            sure = chances[answers[:, None] == team.classes_]
         if self._sorted is None:
             ranks = None
             clauses = self._rule.clauses(scores, deferred)
@@ -229,24 +271,25 @@ class Router:
             clauses = rule.clauses(scores, ranks, top & ~deferred)
         # One random number per case, also for deferred ones: the size of the chunks does not matter.
         audit = (self._rng.random(len(scores)) < self.audit) & ~deferred
-        reasons = sentences(clauses, answers, decision, deferred, audit, expected)
+        reasons = sentences(clauses, answers, decision, deferred, audit, expected, sure)
         self.totals.rows += len(scores)
         self.totals.deferred += int(deferred.sum())
         self.totals.audited += int(audit.sum())
         self.totals.add_unknown(unknown)
-        return pa.table(
-            {
-                "machine_answer": pa.array(answers.tolist(), pa.string()),
-                "decision_value": decision,
-                "deferral_score": scores,
-                "rank": pa.nulls(len(scores), pa.int64()) if ranks is None else ranks,
-                "deferred": deferred,
-                "audit": audit,
-                "taken_by": pa.array(np.where(deferred | audit, "human", "machine").tolist()),
-                "reason": pa.array(reasons, pa.string()),
-                "model_version": pa.array([self.version] * len(scores), pa.string()),
-            }
-        )
+        columns = [
+            pa.array(answers.tolist(), pa.string()),
+            pa.array(decision if sure is None else sure),
+            scores,
+            pa.nulls(len(scores), pa.int64()) if ranks is None else ranks,
+            deferred,
+            audit,
+            pa.array(np.where(deferred | audit, "human", "machine").tolist(), pa.string()),
+            pa.array(reasons, pa.string()),
+            pa.array([self.version] * len(scores), pa.string()),
+            *(chances.T if self.probabilities and chances is not None else ()),
+        ]
+        names = added_columns(team.classes_.tolist(), self.probabilities)
+        return pa.table(dict(zip(names, columns, strict=True)))
 
     def _welcome(self, features: Array, top: Bools) -> Bools:
         """The cases at the top that the team defers if its budget allows all of them.

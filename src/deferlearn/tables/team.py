@@ -14,6 +14,7 @@ from sklearn.model_selection import StratifiedGroupKFold
 from deferlearn import __version__
 from deferlearn._utils.words import counted, listed
 from deferlearn.tables.cases import Cases
+from deferlearn.tables.columns import score_names
 from deferlearn.tables.decider import FORMAT, MEMBER, TableDecider, check_card, version_of
 from deferlearn.tables.encoder import TableEncoder
 from deferlearn.tables.errors import TableError
@@ -109,6 +110,7 @@ def make_team(
     n_jobs: int | None = None,
     folds: Any = FOLDS,
     scored: bool = False,
+    grades: Sequence[str] | None = None,
 ) -> AssistedSVC | TeamCV:
     """Make the estimator at the end of the pipeline, without fitting it.
 
@@ -127,8 +129,10 @@ def make_team(
     folds : int or list of splits, default=5
         Folds for tuning and for the threshold.
     scored : bool, default=False
-        Whether the last feature is the score of a machine that cannot be retrained: then no other machine
-        is tried.
+        Whether the last features are the scores of a machine that cannot be retrained: then no other
+        machine is tried.
+    grades : sequence of str or None, default=None
+        The labels from the lowest grade to the highest; None for classes without an order.
 
     Returns
     -------
@@ -140,7 +144,13 @@ def make_team(
     >>> type(make_team(0.1)).__name__, type(make_team(0.1, alpha=0.5)).__name__
     ('TeamCV', 'AssistedSVC')
     """
-    common = {"budget": budget, "cv": folds, "n_jobs": n_jobs, "random_state": seed}
+    common = {
+        "budget": budget,
+        "cv": folds,
+        "n_jobs": n_jobs,
+        "random_state": seed,
+        "classes": "auto" if grades is None else list(grades),
+    }
     if alpha is None:
         return TeamCV(**common, machines=[ScoreColumn()] if scored else "auto")
     return AssistedSVC(alpha=alpha, policy="margin", **common)
@@ -191,6 +201,7 @@ def fit_table(
         n_jobs=n_jobs,
         folds=FOLDS if alpha is None else grouped_folds(cases, seed),
         scored=score is not None,
+        grades=cases.classes if cases.graded else None,
     )
     model = TabularTeam([("table", encoder), ("team", team)])
     # Parameters reach the last step by its name, also if the caller has metadata routing on.
@@ -266,9 +277,10 @@ def check_settings(cases: Cases, budget: float | int, alpha: float | None) -> No
     if alpha is not None and not (np.isfinite(alpha) and alpha > 0):
         raise TableError(f"alpha={alpha!r} must be a positive number")
     if alpha is not None and cases.roles["machine_score"] is not None:
+        scores = listed([repr(name) for name in score_names(cases.roles["machine_score"])])
         raise TableError(
-            f"alpha={alpha!r} is for a machine that is trained, but the scores of "
-            f"{cases.roles['machine_score']!r} take its place: give one of the two"
+            f"alpha={alpha!r} is for a machine that is trained, but the scores of {scores} take its place: "
+            "give one of the two"
         )
     for label, count in Counter(cases.truth.tolist()).items():
         if count < MIN_PER_CLASS:
@@ -296,9 +308,9 @@ def grouped_folds(cases: Cases, seed: int) -> Any:
 
 
 def _machine_words(cases: Cases, family: str, parameters: dict[str, Any]) -> str:
-    score = cases.roles["machine_score"]
-    if score is not None:
-        return f"the scores in {score!r}, calibrated"
+    scores = score_names(cases.roles["machine_score"])
+    if scores:
+        return f"the scores in {listed([repr(name) for name in scores])}, calibrated"
     if "members" in parameters:
         return f"the mean of {listed(list(parameters['members']), 5)}"
     return family
@@ -328,6 +340,7 @@ def _card(model: TabularTeam, cases: Cases, budget: float | int, seed: int) -> d
         "rows": len(cases),
         "rows_without_label": cases.n_unlabelled,
         "classes": list(cases.classes),
+        "graded": cases.graded,
         "class_counts": {label: counts[label] for label in cases.classes},
         "columns": dict(encoder.kinds_),
         "dropped": dict(encoder.dropped_),

@@ -23,7 +23,7 @@ from deferlearn.teams.held_out import held_out
 from deferlearn.teams.packing import pack, unpack
 from deferlearn.teams.parameters import check_assisted_svc, count_of, draw_seed, share_of
 from deferlearn.teams.policy import DeferralPolicy, resolve_policy
-from deferlearn.teams.ranking import Ranking
+from deferlearn.teams.ranking import BySureness, Constant, Ranking, sureness
 from deferlearn.teams.samples import Samples
 from deferlearn.teams.selector import Selector
 from deferlearn.teams.team import SVMTeam
@@ -60,19 +60,7 @@ def _seen_by(policy: DeferralPolicy, margin: Array, coding: Coding) -> Array:
     """Decision values as a policy sees them: of several classes, how sure the machine is, or all."""
     if margin.ndim == 1 or policy.signed:
         return margin
-    return sureness(margin, coding)
-
-
-def sureness(decision: Array, coding: Coding) -> Array:
-    """How far decision values of several classes are from another answer.
-
-    Of a machine per class, the largest value less the next; of one per step of a grade, the distance from
-    the nearest step.
-    """
-    if decision.shape[1] == len(coding.classes):
-        second, largest = np.partition(decision, -2, axis=1)[:, -2:].T
-        return np.asarray(largest - second)
-    return np.asarray(np.abs(decision).min(axis=1))
+    return sureness(margin, len(coding.classes))
 
 
 @dataclass(eq=False, repr=False)
@@ -570,7 +558,12 @@ class AssistedSVC(SVMTeam):
         return policy.deferral_score(X, margin)
 
     def _ranking(self) -> Ranking | None:
-        return None if self._coding.several else self.policy_.ranking()
+        found = self.policy_.ranking()
+        if found is None or not self._coding.several or isinstance(found, Constant):
+            return found
+        # A policy that sees the decision values of all classes is not known as arrays.
+        sees_all = self.policy_.sees_margin and self.policy_.signed
+        return None if sees_all else BySureness(found, len(self.classes_))
 
     def _own_budget(self) -> float:
         return share_of(self.budget, len(self.deferred_))

@@ -18,7 +18,7 @@ from deferlearn.teams.brought import (
     takes_sparse,
 )
 from deferlearn.teams.calibration import calibrate, calibrated_in
-from deferlearn.teams.probabilities import log_softmax
+from deferlearn.teams.odds import log_softmax
 
 if TYPE_CHECKING:
     from deferlearn.teams.context import FoldContext

@@ -30,8 +30,9 @@ from deferlearn.teams.machine_arrays import (
     as_score,
     log_odds,
 )
+from deferlearn.teams.odds import AnyCalibration
 from deferlearn.teams.policy import seed_all
-from deferlearn.teams.probabilities import AnyCalibration, calibrate_classes, margins_in
+from deferlearn.teams.probabilities import calibrate_classes, margins_in
 
 if TYPE_CHECKING:
     from deferlearn.teams.context import FoldContext
@@ -75,6 +76,8 @@ def scores_from(estimator: Any, X: Any, classes: NDArray[Any] | None = None) -> 
 
 def _class_scores(estimator: Any, X: Any, classes: NDArray[Any]) -> Array:
     """A score for each of several classes; a class that the classifier has not seen has the lowest."""
+    if isinstance(estimator, ScoreColumn):  # its columns are in the order of the classes already
+        return estimator.decision_function(X)
     known = codes_among(np.asarray(estimator.classes_), classes, "classes_ of the machine")
     # Probabilities first where classes are missing: then decision values may be of another shape.
     by_decision = hasattr(estimator, "decision_function") and len(known) == len(classes)

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from deferlearn._utils.types import Array, Bools
 from deferlearn.teams.budget import count_of
 from deferlearn.teams.machine_arrays import Decides, machine_from, machine_values
-from deferlearn.teams.ranking import Ranking, ranking_from, ranking_values
+from deferlearn.teams.odds import class_probabilities, odds_from, odds_values
+from deferlearn.teams.ranking import Ranking, ranking_from, ranking_values, read_margin
 from deferlearn.teams.threshold import Threshold, first_of
 
 
@@ -18,8 +19,10 @@ class Judged(NamedTuple):
 
     Attributes
     ----------
-    decision, score : ndarray of shape (n_cases,)
-        The machine's decision values, and the deferral scores.
+    decision : ndarray of shape (n_cases,), with more than two classes (n_cases, n_columns)
+        The machine's decision values.
+    score : ndarray of shape (n_cases,)
+        The deferral scores.
     deferred : ndarray of bool of shape (n_cases,)
         Whether a human takes the case.
     expected : pair of ndarray or None
@@ -41,8 +44,8 @@ class Decider:
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
-        The labels; the second is the positive class.
+    classes_ : ndarray of shape (n_classes,)
+        The labels; of two, the second is the positive class.
     machine : Decides
         The machine.
     ranking : Ranking
@@ -53,6 +56,11 @@ class Decider:
         The share of a batch that `defer_top` defers.
     only_gains : bool
         Whether `defer_top` leaves out cases that humans are not expected to decide better.
+    stakes : ndarray of shape (n_classes, n_classes), or empty
+        With several classes, what each answer (column) to a case of each class (row) costs: the machine
+        gives the answer of least expected cost. Empty if its decision values are votes.
+    odds : callable or None
+        From decision values to probabilities; see `deferlearn.teams.odds.class_probabilities`.
     """
 
     classes_: NDArray[Any]
@@ -61,6 +69,8 @@ class Decider:
     threshold: Threshold
     budget: float
     only_gains: bool = False
+    stakes: Any = ()
+    odds: Any = None
 
     @property
     def deferral_threshold_(self) -> float:
@@ -76,6 +86,22 @@ class Decider:
     def decision_function(self, X: Array) -> Array:
         """The machine's decision values; see `Team.decision_function`."""
         return self.machine.decision_function(X)
+
+    def answers(self, decision: Array) -> NDArray[Any]:
+        """The machine's answers by its decision values; see `Team.predict`."""
+        if len(self.stakes):
+            said = read_margin(decision, self.stakes)[0]
+        elif decision.ndim == 1:
+            said = (decision > 0).astype(np.int64)
+        elif decision.shape[1] == len(self.classes_):
+            said = decision.argmax(axis=1)
+        else:  # a vote for each step from a grade to the next
+            said = (decision > 0).sum(axis=1)
+        return np.asarray(self.classes_[said])
+
+    def probabilities(self, decision: Array) -> Array:
+        """The probability of each class by decision values, NaN if it is not known."""
+        return class_probabilities(decision, self.odds, len(self.classes_))
 
     def deferral_score(self, X: Array) -> Array:
         """How much each case belongs with a human; see `Team.deferral_score`."""
@@ -105,6 +131,8 @@ class Decider:
             "threshold": vars(self.threshold),
             "budget": self.budget,
             "only_gains": self.only_gains,
+            "stakes": self.stakes,
+            "odds": odds_values(self.odds),
         }
 
     @classmethod
@@ -117,4 +145,6 @@ class Decider:
             threshold=Threshold(**values["threshold"]),
             budget=float(values["budget"]),
             only_gains=bool(values["only_gains"]),
+            stakes=values["stakes"],
+            odds=odds_from(values["odds"]),
         )

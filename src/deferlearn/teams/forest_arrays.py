@@ -26,8 +26,8 @@ class ForestArrays:
         A case goes to the first child if its feature is at most this, otherwise to the second.
     children : ndarray of shape (n_nodes, 2)
         The two nodes below.
-    value : ndarray of shape (n_nodes,)
-        The answer of a leaf.
+    value : ndarray of shape (n_nodes,) or (n_nodes, n_classes)
+        The answer of a leaf: one number, or one for each of several classes.
     single : bool
         Whether features are rounded to single precision first, as in scikit-learn.
     """
@@ -49,11 +49,11 @@ class ForestArrays:
 
         Returns
         -------
-        mean : ndarray of shape (n_rows,)
+        mean : ndarray of shape (n_rows,) or (n_rows, n_classes)
         """
         rows = X.astype(np.float32 if self.single else np.float64)
         parts = [self._mean(rows[start : start + BLOCK]) for start in range(0, len(rows), BLOCK)]
-        return np.concatenate(parts) if parts else np.empty(0)
+        return np.concatenate(parts) if parts else np.empty((0, *self.value.shape[1:]))
 
     def _mean(self, rows: NDArray[Any]) -> Array:
         n_trees, (n, d) = len(self.roots), rows.shape
@@ -68,8 +68,9 @@ class ForestArrays:
             below = children.take(2 * at + beyond)
             node[inner] = below
             inner = inner[self.feature.take(below) >= 0]
+        said = self.value.take(node, axis=0).reshape(n_trees, n, *self.value.shape[1:])
         # `sum` would add in another order.
-        return np.cumsum(self.value.take(node).reshape(n_trees, n), axis=0)[-1] / n_trees
+        return np.asarray(np.cumsum(said, axis=0)[-1] / n_trees)
 
 
 def forest_arrays(forest: Any) -> ForestArrays | None:
@@ -79,7 +80,7 @@ def forest_arrays(forest: Any) -> ForestArrays | None:
     ----------
     forest : estimator
         A forest of this package, or a random forest or extra trees of scikit-learn: a regressor, or a
-        classifier of two classes, whose answer is the probability of the second class.
+        classifier, whose answer is the probability of the second of two classes, or of each of several.
 
     Returns
     -------
@@ -99,8 +100,9 @@ def forest_arrays(forest: Any) -> ForestArrays | None:
     classifies = type(forest) in (RandomForestClassifier, ExtraTreesClassifier)
     if not classifies and type(forest) not in (RandomForestRegressor, ExtraTreesRegressor):
         return None
-    if forest.n_outputs_ != 1 or (classifies and forest.n_classes_ != 2):
+    if forest.n_outputs_ != 1:
         return None
+    several = classifies and forest.n_classes_ > 2
     trees = [tree.tree_ for tree in forest.estimators_]
     roots = np.cumsum([0, *(tree.node_count for tree in trees)])[:-1]
     children = [
@@ -112,30 +114,39 @@ def forest_arrays(forest: Any) -> ForestArrays | None:
         feature=np.concatenate([tree.feature for tree in trees]).astype(np.intp),
         edge=np.concatenate([tree.threshold for tree in trees]),
         children=np.concatenate(children).astype(np.intp),
-        value=np.concatenate([tree.value[:, 0, -1] for tree in trees]),
+        value=np.concatenate([tree.value[:, 0, slice(None) if several else -1] for tree in trees]),
         single=True,
     )
 
 
-def boosting_arrays(model: Any) -> tuple[ForestArrays, float] | None:
+def boosting_arrays(model: Any) -> tuple[list[ForestArrays], Array] | None:
     """The trees of fitted gradient boosting, and what they are added to; None for any other model.
 
     Parameters
     ----------
     model : estimator
-        scikit-learn's `HistGradientBoostingClassifier` of two classes, without categories.
+        scikit-learn's `HistGradientBoostingClassifier`, without categories.
 
     Returns
     -------
-    trees, baseline : ForestArrays, float
+    trees : list of ForestArrays
+        One for two classes, otherwise one per class.
+    baselines : ndarray
+        What the trees of each are added to.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    if type(model) is not HistGradientBoostingClassifier or len(model.classes_) != 2:
+    if type(model) is not HistGradientBoostingClassifier:
         return None
     if getattr(model, "_preprocessor", None) is not None:  # it has put categories in front
         return None
-    nodes = [stage[0].nodes for stage in model._predictors]
+    columns = zip(*model._predictors, strict=True)
+    trees = [_boosted([tree.nodes for tree in column]) for column in columns]
+    return trees, np.ravel(model._baseline_prediction).astype(np.float64)
+
+
+def _boosted(nodes: list[NDArray[Any]]) -> ForestArrays:
+    """The arrays of boosted trees, given by their nodes."""
     roots = np.cumsum([0, *(len(tree) for tree in nodes)])[:-1]
     leaf = np.concatenate([tree["is_leaf"] for tree in nodes]).astype(bool)
     children = [
@@ -143,7 +154,7 @@ def boosting_arrays(model: Any) -> tuple[ForestArrays, float] | None:
         for tree, root in zip(nodes, roots, strict=True)
     ]
     feature = np.concatenate([tree["feature_idx"] for tree in nodes]).astype(np.intp)
-    arrays = ForestArrays(
+    return ForestArrays(
         roots=roots.astype(np.intp),
         feature=np.where(leaf, -1, feature),
         edge=np.concatenate([tree["num_threshold"] for tree in nodes]).astype(np.float64),
@@ -151,7 +162,6 @@ def boosting_arrays(model: Any) -> tuple[ForestArrays, float] | None:
         value=np.concatenate([tree["value"] for tree in nodes]).astype(np.float64),
         single=False,
     )
-    return arrays, float(np.ravel(model._baseline_prediction)[0])
 
 
 def _own_arrays(forest: Any) -> ForestArrays | None:

@@ -8,9 +8,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from deferlearn._utils.types import Array
+from deferlearn._utils.types import Array, Index
 from deferlearn.teams.forest_arrays import ForestArrays, boosting_arrays, forest_arrays
-from deferlearn.teams.machine import Machine, MachineSettings
+from deferlearn.teams.machine import Machine, MachineSettings, SumMachine
+from deferlearn.teams.odds import AnyCalibration, log_softmax, odds_from, odds_values
 
 # Probabilities of 0 and 1 (of a forest whose trees agree, say) become finite log-odds.
 SURE = 0.005
@@ -56,11 +57,16 @@ def log_odds(probability: Array, sure: float = SURE) -> Array:
     return np.log(clipped / (1.0 - clipped))
 
 
+def log_shares(share: Array) -> Array:
+    """Logarithms of the probabilities of several classes, none of them infinite."""
+    return np.asarray(np.log(np.maximum(share, SURE / share.shape[1])))
+
+
 class Decides(Protocol):
     """A fitted machine."""
 
     def decision_function(self, X: Any) -> Array:
-        """Decision values of checked cases, positive for the second class."""
+        """Decision values of checked cases, positive for the second of two classes."""
         ...
 
 
@@ -71,31 +77,39 @@ class ForestMachine:
     forest: ForestArrays
 
     def decision_function(self, X: Array) -> Array:
-        """Log-odds of the second class."""
-        return log_odds(self.forest.mean(X))
+        """Log-odds of the second class; of several, the logarithm of each one's share."""
+        share = self.forest.mean(X)
+        return log_odds(share) if share.ndim == 1 else log_shares(share)
 
 
 @dataclass(frozen=True, eq=False)
 class BoostedMachine:
-    """Gradient boosting: the sum of its trees."""
+    """Gradient boosting: the sum of its trees, of which several classes have some each."""
 
-    forest: ForestArrays
-    baseline: float
+    forests: list[ForestArrays]
+    baselines: Array
 
     def decision_function(self, X: Array) -> Array:
-        """Log-odds of the second class."""
-        return self.baseline + len(self.forest.roots) * self.forest.mean(X)
+        """Log-odds of the second class; of several, a score for each."""
+        sums = [
+            baseline + len(forest.roots) * forest.mean(X)
+            for forest, baseline in zip(self.forests, self.baselines, strict=True)
+        ]
+        return np.column_stack(sums) if len(sums) > 1 else sums[0]
 
 
 @dataclass(frozen=True, eq=False)
 class ScoreMachine:
-    """A score that is the last feature."""
+    """A score that is the last feature; of several classes, as many features."""
 
     probabilities: bool
+    count: int = 1
 
     def decision_function(self, X: Array) -> Array:
-        """The score, as log-odds if it is a probability."""
-        return as_score(X[:, -1], self.probabilities)
+        """The score, as log-odds if it is a probability; of several classes, a score for each."""
+        if self.count == 1:
+            return as_score(X[:, -1], self.probabilities)
+        return as_class_scores(X[:, -self.count :], self.probabilities)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,20 +126,55 @@ class CalibratedMachine:
 
 
 @dataclass(frozen=True, eq=False)
+class CalibratedClasses:
+    """The scores of another machine for several classes, as logarithms of probabilities.
+
+    Attributes
+    ----------
+    machine : Decides
+        It gives a score per class, or per step from a grade to the next.
+    curve : SoftmaxCalibration or StepCalibration
+        From scores to logarithms of probabilities.
+    order : ndarray of int of shape (n_classes,), or empty
+        Where the machine has the score of each class, if it has them in another order.
+    """
+
+    machine: Any
+    curve: AnyCalibration
+    order: Index
+
+    def decision_function(self, X: Array) -> Array:
+        """Logarithms of the probabilities of the classes."""
+        scores = self.machine.decision_function(X)
+        return self.curve(scores[:, self.order] if len(self.order) else scores)
+
+
+@dataclass(frozen=True, eq=False)
 class MeanMachine:
     """The mean of several machines."""
 
     members: list[Any]
 
     def decision_function(self, X: Array) -> Array:
-        """Log-odds of the second class."""
-        return np.asarray(np.mean([member.decision_function(X) for member in self.members], axis=0))
+        """Log-odds of the second class; of several classes, logarithms of their probabilities."""
+        mean = np.asarray(np.mean([member.decision_function(X) for member in self.members], axis=0))
+        return mean if mean.ndim == 1 else log_softmax(mean)
 
 
 KINDS: dict[str, Any] = {
     kind.__name__: kind
-    for kind in (ForestMachine, BoostedMachine, ScoreMachine, CalibratedMachine, MeanMachine)
+    for kind in (
+        ForestMachine,
+        BoostedMachine,
+        ScoreMachine,
+        CalibratedMachine,
+        CalibratedClasses,
+        MeanMachine,
+        SumMachine,
+    )
 }
+# Attributes that are a machine, or a list of machines.
+MACHINE, LISTS = "machine", ("members", "parts")
 
 
 def as_arrays(machine: Any) -> Any:
@@ -142,7 +191,7 @@ def as_arrays(machine: Any) -> Any:
     """
     from deferlearn.teams.blend import BlendedMachine
     from deferlearn.teams.brought import BroughtMachine, ScoreColumn
-    from deferlearn.teams.calibration import Calibration
+    from deferlearn.teams.probabilities import ClassMachine
 
     if isinstance(machine, Machine):
         if not isinstance(machine.settings.kernel, str) or machine.settings.precomputed:
@@ -152,21 +201,45 @@ def as_arrays(machine: Any) -> Any:
         # Support vectors are not needed, and may be sparse.
         none = np.empty(0, dtype=np.int64)
         return Machine(machine.settings, none, None, np.empty(0), machine.coef, machine.intercept)
+    if isinstance(machine, SumMachine):
+        parts = [as_arrays(part) for part in machine.parts]
+        return None if None in parts else SumMachine(parts)
     if isinstance(machine, BlendedMachine):
         members = [as_arrays(member) for member in machine.members]
         return None if None in members else MeanMachine(members)
+    if isinstance(machine, ClassMachine):
+        inner = as_arrays(machine.machine)
+        return None if inner is None else _calibrated_classes(inner, machine.calibration)
     if isinstance(machine, BroughtMachine):
-        inner, curve = as_arrays(machine.estimator), machine.calibration
-        if inner is None or not isinstance(curve, Calibration):  # of several classes, it is not
-            return None
-        return CalibratedMachine(inner, curve.slope, curve.offset)
+        return _brought_arrays(machine)
     if isinstance(machine, ScoreColumn):
-        return ScoreMachine(machine.probabilities_)
+        n_classes = len(machine.classes_)
+        return ScoreMachine(machine.probabilities_, n_classes if n_classes > 2 else 1)
     forest = forest_arrays(machine)
     if forest is not None:
         return ForestMachine(forest)
     boosted = boosting_arrays(machine)
     return None if boosted is None else BoostedMachine(*boosted)
+
+
+def _brought_arrays(machine: Any) -> Any:
+    """A machine that users bring, with its calibration, as arrays; None if it is not known so."""
+    inner, curve = as_arrays(machine.estimator), machine.calibration
+    if inner is None:
+        return None
+    if machine.classes is None:
+        return CalibratedMachine(inner, curve.slope, curve.offset)
+    if isinstance(inner, ScoreMachine):  # its columns are in the order of the classes already
+        return _calibrated_classes(inner, curve)
+    known = machine.estimator.classes_.tolist()
+    classes = machine.classes.tolist()
+    if sorted(known) != sorted(classes):  # a class that it has not seen has no score
+        return None
+    return _calibrated_classes(inner, curve, [known.index(label) for label in classes])
+
+
+def _calibrated_classes(inner: Any, curve: Any, order: Any = ()) -> CalibratedClasses:
+    return CalibratedClasses(inner, curve, np.array(order, dtype=np.int64))
 
 
 def machine_values(machine: Any) -> dict[str, Any]:
@@ -175,12 +248,16 @@ def machine_values(machine: Any) -> dict[str, Any]:
         return vars(machine) | {"kind": "Machine", "settings": vars(machine.settings)}
     values: dict[str, Any] = {"kind": type(machine).__name__}
     for name, value in vars(machine).items():
-        if isinstance(value, ForestArrays):
+        if name == "forest":
             values[name] = vars(value)
-        elif name == "members":
+        elif name == "forests":
+            values[name] = [vars(forest) for forest in value]
+        elif name == "curve":
+            values[name] = odds_values(value)
+        elif name in LISTS:
             values[name] = [machine_values(member) for member in value]
         else:
-            values[name] = machine_values(value) if name == "machine" else value
+            values[name] = machine_values(value) if name == MACHINE else value
     return values
 
 
@@ -189,10 +266,15 @@ def machine_from(values: dict[str, Any]) -> Any:
     own = {name: value for name, value in values.items() if name != "kind"}
     if values["kind"] == "Machine":
         return Machine(**own | {"settings": MachineSettings(**own["settings"])})
-    if "forest" in own:
-        own["forest"] = ForestArrays(**own["forest"])
-    if "machine" in own:
-        own["machine"] = machine_from(own["machine"])
-    if "members" in own:
-        own["members"] = [machine_from(member) for member in own["members"]]
+    for name, value in own.items():
+        if name == "forest":
+            own[name] = ForestArrays(**value)
+        elif name == "forests":
+            own[name] = [ForestArrays(**forest) for forest in value]
+        elif name == "curve":
+            own[name] = odds_from(value)
+        elif name in LISTS:
+            own[name] = [machine_from(member) for member in value]
+        elif name == MACHINE:
+            own[name] = machine_from(value)
     return KINDS[values["kind"]](**own)

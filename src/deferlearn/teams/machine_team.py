@@ -56,6 +56,9 @@ class MachineTeam(SVMTeam):
             return self._coding.by_probability(decision)
         return super()._answers(decision)
 
+    def _stakes(self) -> Any:
+        return self._coding.stakes if self._coding.several else ()
+
     @property
     def machine_(self) -> Any:
         """The fitted classifier, if one was brought, and a list of them for a blend.

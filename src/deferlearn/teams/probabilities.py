@@ -14,72 +14,19 @@ from scipy.special import expit
 from deferlearn._utils.types import Array, Bools
 from deferlearn.humans.coding import GRADES, Codes, Coding
 from deferlearn.teams.calibration import calibrate
+from deferlearn.teams.odds import (
+    AnyCalibration,
+    SidedCalibration,
+    SoftmaxCalibration,
+    StepCalibration,
+    log_softmax,
+)
 
 if TYPE_CHECKING:
     from deferlearn.teams.context import FoldContext
 
-# No probability is smaller: none is certain.
-SMALLEST = 1e-6
 # Of the offsets, in the mean loss: as good as none, and they stay finite where a class is missing.
 WEAK_PENALTY = 1e-4
-
-
-@dataclass(frozen=True, eq=False)
-class SidedCalibration:
-    """A score for two classes: of each answer how likely it is to be right, which is at least 1/2.
-
-    Attributes
-    ----------
-    negative, positive : pair of float
-        Of each answer the offset and the slope of the log-odds that it is right, by how large the score is.
-    """
-
-    negative: tuple[float, float]
-    positive: tuple[float, float]
-
-    def __call__(self, scores: Array) -> Array:
-        """Log-odds of the second class."""
-        sure = np.abs(scores)
-        no, yes = (offset + slope * sure for offset, slope in (self.negative, self.positive))
-        return np.where(scores > 0, yes, -no)
-
-
-@dataclass(frozen=True, eq=False)
-class SoftmaxCalibration:
-    """A score per class: probabilities proportional to ``exp(slope * score + offset)``.
-
-    ``bonus`` is added for the class with the largest score.
-    """
-
-    slope: float
-    offsets: Array
-    bonus: float = 0.0
-
-    def __call__(self, scores: Array) -> Array:
-        """Logarithms of probabilities: (n_samples, n_classes)."""
-        outputs = self.slope * scores + self.offsets
-        outputs[np.arange(len(scores)), scores.argmax(axis=1)] += self.bonus
-        return floored(log_softmax(outputs))
-
-
-@dataclass(frozen=True, eq=False)
-class StepCalibration:
-    """A score per step from one grade to the next: each is a logistic curve, made to fall."""
-
-    slopes: Array
-    offsets: Array
-
-    def __call__(self, scores: Array) -> Array:
-        """Logarithms of probabilities: (n_samples, n_classes)."""
-        reached = expit(self.slopes * scores + self.offsets)
-        # To reach a grade is no more likely than to reach the one below.
-        reached = np.minimum.accumulate(reached, axis=1)
-        ends = np.ones((len(reached), 1))
-        share = -np.diff(np.hstack([ends, reached, 0.0 * ends]), axis=1)
-        return floored(np.log(np.maximum(share, SMALLEST)))
-
-
-AnyCalibration = SoftmaxCalibration | StepCalibration
 
 
 def calibrate_sides(scores: Array, second: Bools) -> SidedCalibration:
@@ -186,17 +133,6 @@ def _fit_softmax(scores: Array, codes: Codes, votes: bool) -> SoftmaxCalibration
     return SoftmaxCalibration(float(found.x[0]) / spread, found.x[2:], float(found.x[1]))
 
 
-def log_softmax(scores: Array) -> Array:
-    """Logarithms of probabilities that are proportional to exp(scores), row by row."""
-    shifted = scores - scores.max(axis=1, keepdims=True)
-    return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True)))
-
-
-def floored(log_probability: Array) -> Array:
-    """The same, none smaller than `SMALLEST`, and the sum of the probabilities 1."""
-    return log_softmax(np.maximum(log_probability, np.log(SMALLEST)))
-
-
 @dataclass(eq=False)
 class ClassMachine:
     """A machine for several classes, with the calibration of its scores."""
@@ -216,8 +152,3 @@ def margins_in(context: "FoldContext", raw: Array) -> tuple[Array, list[Array]]:
     parts = list(zip(found, context.splits, strict=True))
     margin = context.join([one(raw[fold]) for one, (_, fold) in parts])
     return margin, [one(raw[rest]) for one, (rest, _) in parts]
-
-
-def mean_of(log_probabilities: Any) -> Array:
-    """The geometric mean of probabilities, as logarithms."""
-    return log_softmax(np.asarray(np.mean(log_probabilities, axis=0)))

@@ -9,8 +9,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from deferlearn._utils.products import row_products
 from deferlearn._utils.types import Array
 from deferlearn.teams.forest_arrays import ForestArrays
+from deferlearn.teams.odds import logistic
 
 
 class Ranked(NamedTuple):
@@ -92,6 +94,39 @@ class ByForest:
 
 
 @dataclass(frozen=True, eq=False)
+class BySureness:
+    """By how sure the machine is of several classes: a `DeferralPolicy` that sees no more of them.
+
+    Attributes
+    ----------
+    inner : Ranking
+        Ranks by one number per case, as with two classes.
+    n_classes : int
+        Number of classes.
+    """
+
+    inner: Any
+    n_classes: int
+
+    def rank(self, X: Array, margin: Array) -> Ranked:
+        """The inner ranking of how sure the machine is."""
+        ranked: Ranked = self.inner.rank(X, sureness(margin, self.n_classes))
+        return ranked
+
+
+def sureness(decision: Array, n_classes: int) -> Array:
+    """How far decision values of several classes are from another answer.
+
+    Of a machine per class, the largest value less the next; of one per step of a grade, the distance from
+    the nearest step.
+    """
+    if decision.shape[1] == n_classes:
+        second, largest = np.partition(decision, -2, axis=1)[:, -2:].T
+        return np.asarray(largest - second)
+    return np.asarray(np.abs(decision).min(axis=1))
+
+
+@dataclass(frozen=True, eq=False)
 class ByAdvantage:
     """By how much the machine is expected to cost more than the human: `AdvantageTriage`.
 
@@ -141,8 +176,7 @@ class ByAdvantage:
 def _second_class(margin: Array, curve: Any) -> Array:
     """The probability of the second class, by its log-odds."""
     slope, offset = curve
-    # Of numbers beyond, exp overflows, and the probability is 0 or 1 to the last digit.
-    return 1.0 / (1.0 + np.exp(-np.clip(slope * margin + offset, -500.0, 500.0)))
+    return logistic(slope * margin + offset)
 
 
 def expected_machine(margin: Array, steps: Any, weights: Any, curve: Any) -> Array:
@@ -172,7 +206,7 @@ def read_margin(margin: Array, stakes: Any = ()) -> tuple[NDArray[np.int64], Arr
     """
     if margin.ndim == 1:
         return (margin > 0).astype(np.int64), np.abs(margin), np.zeros(0)
-    expected = np.exp(margin) @ np.asarray(stakes)
+    expected = row_products(np.exp(margin), stakes)
     said = expected.argmin(axis=1)
     low, second = np.partition(expected, 1, axis=1)[:, :2].T
     return said, second - low, low
@@ -182,7 +216,7 @@ def expected_human(margin: Array, rates: Any, curve: Any, stakes: Any = ()) -> A
     """What the human's answer is expected to cost: by true class if there is a curve, or by the answer."""
     if margin.ndim == 2:
         if len(curve):
-            return np.asarray(np.exp(margin) @ np.asarray(rates))
+            return row_products(np.exp(margin), np.asarray(rates)[:, None])[:, 0]
         return np.asarray(np.asarray(rates)[read_margin(margin, stakes)[0]])
     if len(curve):
         second = _second_class(margin, curve)
@@ -190,7 +224,7 @@ def expected_human(margin: Array, rates: Any, curve: Any, stakes: Any = ()) -> A
     return np.where(margin > 0, rates[1], rates[0])
 
 
-KINDS = (ByUncertainty, Constant, ByMargin, ByForest, ByAdvantage)
+KINDS = (ByUncertainty, Constant, ByMargin, ByForest, BySureness, ByAdvantage)
 
 
 def ranking_values(ranking: Ranking) -> dict[str, Any]:
@@ -209,6 +243,8 @@ def ranking_values(ranking: Ranking) -> dict[str, Any]:
         name: vars(value) if isinstance(value, ForestArrays) else value
         for name, value in vars(ranking).items()
     }
+    if isinstance(ranking, BySureness):
+        values["inner"] = ranking_values(ranking.inner)
     return {"kind": type(ranking).__name__, **values}
 
 
@@ -225,10 +261,11 @@ def ranking_from(values: dict[str, Any]) -> Ranking:
     ranking : Ranking
     """
     kinds: dict[str, Any] = {kind.__name__: kind for kind in KINDS}
-    own = {
-        name: ForestArrays(**value) if isinstance(value, dict) else value
-        for name, value in values.items()
-        if name != "kind"
-    }
+    own: dict[str, Any] = {}
+    for name, value in values.items():
+        if name == "inner":
+            own[name] = ranking_from(value)
+        elif name != "kind":
+            own[name] = ForestArrays(**value) if isinstance(value, dict) else value
     ranking: Ranking = kinds[values["kind"]](**own)
     return ranking

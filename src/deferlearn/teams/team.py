@@ -6,7 +6,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.metaestimators import available_if
@@ -23,6 +22,7 @@ from deferlearn.teams.context import FoldContext, HeldOutScores, scores_by_fitti
 from deferlearn.teams.decider import Decider
 from deferlearn.teams.machine import Machine, MachineSettings, SumMachine, settings_of
 from deferlearn.teams.machine_arrays import as_arrays
+from deferlearn.teams.odds import class_probabilities
 from deferlearn.teams.parameters import count_of, error_weights, sample_weights
 from deferlearn.teams.probabilities import ClassMachine, calibrate_classes, calibrate_sides
 from deferlearn.teams.ranking import Ranking
@@ -355,10 +355,7 @@ class Team(ClassifierMixin, BaseEstimator):
         return self._probabilities(self._decide(X))
 
     def _probabilities(self, decision: Array) -> Array:
-        if self._coding.several:
-            return np.exp(decision if self._odds is None else self._odds(decision))
-        second = expit(self._odds(decision))
-        return np.column_stack([1.0 - second, second])
+        return class_probabilities(decision, self._odds, len(self.classes_))
 
     def predict(self, X: Any, *, machine_scores: Any = None) -> NDArray[Any]:
         """The machine's answer for every row, deferred or not.
@@ -593,7 +590,13 @@ class SVMTeam(Team):
             self._threshold,
             self._own_budget(),
             only_gains=self._only_gains(),
+            stakes=self._stakes(),
+            odds=self._odds,
         )
+
+    def _stakes(self) -> Any:
+        """What mistakes cost, if answers are those of least expected cost; empty if they are votes."""
+        return ()
 
     def _ranking(self) -> Ranking | None:
         """How it ranks cases, as arrays; None if there is no such form of it."""

@@ -407,6 +407,7 @@ class Vague(StubTeam):
         return self.predict(X)
 
 
+THREE = {"y": np.arange(120) % 3, "human_labels": np.arange(120) % 3}
 WORDS = np.where(Y == 1, "sick", "well")
 ONE_SIDED = [(np.flatnonzero(Y == 1), np.flatnonzero(Y == -1))]
 
@@ -423,7 +424,13 @@ ONE_SIDED = [(np.flatnonzero(Y == 1), np.flatnonzero(Y == -1))]
         ({"human_labels": np.where(np.arange(120) == 7, 3, HUMAN)}, "holds 3 at row 7"),
         ({"human_scores": HUMAN, "human_loss": HUMAN}, "at most one of"),
         ({"y": np.ones(120)}, "y has 1 class"),
-        ({"y": np.arange(120) % 3}, "Only binary"),
+        (
+            {"y": np.arange(120) % 3},
+            "human_labels holds -1 at row .*, which is none of the classes",
+        ),
+        ({"y": np.arange(120) / 7}, "Unknown label type: continuous"),
+        ({**THREE, "pos_label": 1}, "pos_label=1 is for two classes, but y has 3"),
+        ({**THREE, "false_negative": 5.0}, "costs of two classes, but y has 3"),
         ({"y": np.where(np.arange(120) == 3, np.nan, Y)}, "row 3 has no label"),
         ({"y": WORDS, "human_labels": WORDS}, "Give pos_label='sick' or pos_label='well'"),
         ({"pos_label": 2}, "pos_label=2 is none of the classes"),

@@ -1,6 +1,6 @@
 """Humans who err more or less often than in these data, on the cases that a team defers to them.
 
-The error rate on either class is multiplied by the factor, up to 1: right answers become wrong at random,
+The error rate on each class is multiplied by the factor, up to 1: right answers become wrong at random,
 or wrong ones right. The costs are expectations over that and need no draws: the cost of human errors on
 deferred cases of a class is multiplied by the factor too.
 """
@@ -42,17 +42,18 @@ def factor_table(judge: Judge, factors: list[float]) -> list[Row]:
 
 def _by_case(judge: Judge, place: int, factor: float) -> Array:
     caps = np.array([cap for _, cap in _human_share(judge, place)])
-    return np.minimum(factor, caps)[judge.trial.positive.astype(np.intp)]
+    return np.minimum(factor, caps)[judge.trial.classes]
 
 
 def _human_share(judge: Judge, place: int) -> list[tuple[float, float]]:
-    """For negative and positive cases: cost of human errors on deferred ones, and the largest factor.
+    """For the cases of each class: cost of human errors on deferred ones, and the largest factor.
 
     The largest factor is the one that makes every answer wrong.
     """
     trial = judge.trial
     shares = []
-    for chosen in (~trial.positive, trial.positive):
+    for code in range(trial.n_classes):
+        chosen = trial.classes == code
         taken = trial.deferred[place][chosen]
         errors = taken * trial.human_wrong[chosen]
         cost = float((errors * judge.error_costs[chosen]).sum() / len(trial.rows))

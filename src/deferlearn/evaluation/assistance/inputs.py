@@ -13,6 +13,7 @@ from deferlearn._utils.types import Array, Bools, Index
 from deferlearn.evaluation.checks import check_budgets
 from deferlearn.humans import majority_labels
 from deferlearn.humans.answers import as_array, check_answers, find_missing, match
+from deferlearn.humans.coding import GRADES, code_classes, codes_among
 from deferlearn.humans.labels import binary_labels
 from deferlearn.metrics.counts import check_costs
 
@@ -37,6 +38,15 @@ class Costs:
                 "least one kind of error a cost"
             )
 
+    def check_for(self, n_classes: int) -> None:
+        """Refuse costs that tell two kinds of errors apart where there are more."""
+        if n_classes > 2 and self.false_positive != self.false_negative:
+            raise ValueError(
+                f"false_positive={self.false_positive:g} and false_negative={self.false_negative:g} are "
+                f"costs of two classes, but y has {n_classes}: give the same number for both, which is "
+                "then the cost of any error"
+            )
+
     @property
     def largest(self) -> float:
         """The larger cost of the two kinds of errors."""
@@ -55,12 +65,15 @@ class Answers:
     ----------
     y : ndarray
         True labels.
-    classes : ndarray of shape (2,)
+    classes : ndarray of shape (n_classes,)
         The labels, in their order.
+    graded : bool
+        Whether they are more than two, and grades.
     pos_label : label
-        The positive one.
-    truth, human : ndarray of bool
-        Whether the true label, and the human's answer, is the positive one.
+        The positive one of two; None if there are more.
+    truth, human : ndarray of int
+        The place of the true label, and of the human's answer, among the classes. Of two classes, the
+        positive one is 1 and the other 0.
     read : ndarray of bool
         Whether at least one human answered.
     labels : ndarray
@@ -73,40 +86,64 @@ class Answers:
 
     y: NDArray[Any]
     classes: NDArray[Any]
+    graded: bool
     pos_label: Any
-    truth: Bools
-    human: Bools
+    truth: Index
+    human: Index
     read: Bools
     labels: NDArray[Any]
     n_readers: int
     group: Index
 
 
-def check_labels(y: Any, human_labels: Any, pos_label: Any, groups: Any) -> Answers:
-    """Two classes, and one answer per case: that of the majority of the readers."""
+def check_labels(
+    y: Any, human_labels: Any, pos_label: Any, groups: Any, order: Any = "auto"
+) -> Answers:
+    """The classes, and one answer per case: that of the majority of the readers.
+
+    ``order`` is the estimator's parameter ``classes``, by which labels are grades.
+    """
     array = as_array(y)
     if array.ndim == 1:
         check_complete("y", array, "label")
     labels = column_or_1d(array)
     if labels.dtype.kind == "O":
         labels = np.array(labels.tolist())
-    classes, signs = binary_labels(labels)
-    positive = _positive_class(classes, pos_label)
+    several = len(np.unique(labels)) > 2
+    if several:
+        coding, truth = code_classes(labels, order)
+        classes, graded = coding.classes, coding.kind == GRADES
+        if pos_label is not None:
+            raise ValueError(
+                f"pos_label={pos_label!r} is for two classes, but y has {len(classes)}: leave it out"
+            )
+        positive = None
+    else:
+        classes, signs = binary_labels(labels)
+        graded, positive = False, _positive_class(classes, pos_label)
     table = check_answers(human_labels, "human_labels", len(labels))
     read = np.asarray(~find_missing(table).all(axis=1))
     if not read.any():
         raise ValueError("human_labels holds no answer at all, so there is no human to judge")
     answers = majority_labels(table, default=labels)
-    second = match(answers, (classes[0].item(), classes[1].item()), "human_labels")
-    is_second = positive == classes.tolist()[1]
+    if several:
+        human = codes_among(as_array(answers), classes, "human_labels")
+        said = classes[human]
+    else:
+        second = match(answers, (classes[0].item(), classes[1].item()), "human_labels")
+        is_second = positive == classes.tolist()[1]
+        truth = ((signs > 0) == is_second).astype(np.int64)
+        human = (second == is_second).astype(np.int64)
+        said = classes[second.astype(np.intp)]
     return Answers(
         y=labels,
         classes=classes,
+        graded=graded,
         pos_label=positive,
-        truth=(signs > 0) == is_second,
-        human=second == is_second,
+        truth=truth,
+        human=human,
         read=read,
-        labels=classes[second.astype(np.intp)],
+        labels=said,
         n_readers=table.shape[1],
         group=group_codes(groups, len(labels)),
     )

@@ -7,6 +7,9 @@ from typing import Any
 from deferlearn.evaluation.assistance.factors import Row
 from deferlearn.evaluation.assistance.verdict import interval, number, share
 
+# Of two classes, of several, and of grades.
+MEASURES = ("sensitivity", "specificity", "macro_f1", "grade_error", "quadratic_kappa")
+
 
 @dataclass(frozen=True)
 class Section:
@@ -60,7 +63,7 @@ def sections(report: Any) -> list[Section]:
         {
             "": str(row["subgroup"]),
             "cases": str(row["n_cases"]),
-            "positive": str(row["n_positive"]),
+            **({"positive": str(row["n_positive"])} if "n_positive" in row else {}),
             **{who: number(row[f"{who}_error"]) for who in ("machine", "human", "team")},
             f"{measure}: team - machine": interval(row, "difference"),
         }
@@ -73,6 +76,17 @@ def sections(report: Any) -> list[Section]:
             [_team_row(row, report.measure) for row in report.teams],
         )
     ]
+    found_shares = [
+        {
+            "": str(row["class"]),
+            "cases": str(row["n_cases"]),
+            **{who: _level(row, f"{who}_sensitivity") for who in ("machine", "human", "team")},
+        }
+        for row in report.sensitivities
+        if row["budget"] == report.budget
+    ]
+    if found_shares:
+        found.append(Section(f"Share of each class that is found, {budget}", found_shares))
     if len(factors) > 1:
         title = f"If humans err more or less often on the deferred cases, {budget}"
         found.append(Section(title, factors))
@@ -82,14 +96,15 @@ def sections(report: Any) -> list[Section]:
 
 
 def _team_row(row: Row, measure: str) -> dict[str, str]:
-    names = ["error", "sensitivity", "specificity", *(["cost"] if measure == "cost" else [])]
+    measures = [name for name in MEASURES if name in row]
+    names = ["error", *measures, *(["cost"] if measure == "cost" else [])]
     budget = "all" if row["budget"] is None else share(row["budget"])
     team = row["who"] == "team"
     return {
         "": row["who"] + ("" if team else " alone"),
         "budget": budget.replace(" training", ""),
         "deferred": f"{100 * row['deferred']:.3g}%",
-        **{name: _level(row, name) for name in names},
+        **{name.replace("_", " "): _level(row, name) for name in names},
         f"{measure}: team - machine": interval(row, "difference") if team else "",
         "team - human": interval(row, "versus_human") if team else "",
     }
@@ -97,6 +112,6 @@ def _team_row(row: Row, measure: str) -> dict[str, str]:
 
 def _level(row: Row, name: str) -> str:
     value = number(row[name])
-    if value == "-":
+    if value == "-" or f"{name}_low" not in row:
         return value
     return f"{value} [{number(row[f'{name}_low'])}, {number(row[f'{name}_high'])}]"

@@ -1,7 +1,7 @@
 """The report: numbers in tables, a verdict in words."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
@@ -9,7 +9,7 @@ from deferlearn.evaluation.assistance.factors import Row
 from deferlearn.evaluation.assistance.layout import sections
 from deferlearn.evaluation.assistance.verdict import Findings, share
 
-TABLES = ("teams", "steps", "factors", "subgroups")
+TABLES = ("teams", "steps", "factors", "subgroups", "sensitivities")
 ANSWERS = {"yes": "yes", "no": "no", "unclear": "not clear from these data"}
 
 
@@ -37,10 +37,11 @@ class AssistanceReport(Findings):
         The machine alone, the team at each budget and the human alone: `who`, `budget`, the share
         `deferred` in the test parts, `error`, `sensitivity`, `specificity`, `cost`; `difference`, the
         team's cost minus the machine's; `versus_human`, the cost minus that of the human alone; all of
-        these with `_low` and `_high`. `machine_error_on_deferred` and `human_error_on_deferred` are
-        errors on the deferred cases. `break_even_factor` is the factor of the human's errors there at
-        which team and machine cost the same: 0 if the team costs more even with humans who never
-        err, None if no factor does.
+        these with `_low` and `_high`. With more than two classes `macro_f1` takes the place of sensitivity
+        and specificity; of grades there are also `grade_error`, with its ends, and `quadratic_kappa`.
+        `machine_error_on_deferred` and `human_error_on_deferred` are errors on the deferred cases.
+        `break_even_factor` is the factor of the human's errors there at which team and machine cost the
+        same: 0 if the team costs more even with humans who never err, None if no factor does.
     steps : list of dict
         What each step to the next larger budget does to the cost: `from_budget`, `to_budget`, `difference`.
     factors : list of dict
@@ -50,6 +51,10 @@ class AssistanceReport(Findings):
         For each `subgroup` and `budget`: `n_cases`, `n_groups`, `n_positive`, `deferred`,
         `machine_error`, `human_error`, `team_error`, and `difference`, the cost of the team's errors
         minus that of the machine's.
+    sensitivities : list of dict
+        With more than two classes, for each `class` and `budget`: `n_cases`, and the share of the class
+        that is found, `machine_sensitivity`, `human_sensitivity` and `team_sensitivity`, with `_low` and
+        `_high`. Empty with two classes.
     subgroup_name : str or None
         The column of the subgroups.
     settings : dict
@@ -77,6 +82,7 @@ class AssistanceReport(Findings):
     verdict: list[str]
     confidence: float
     steps: list[Row]
+    sensitivities: list[Row] = field(default_factory=list)
 
     @property
     def headline(self) -> str:
@@ -113,7 +119,7 @@ class AssistanceReport(Findings):
 
         Parameters
         ----------
-        table : {"teams", "steps", "factors", "subgroups"}, default="teams"
+        table : {"teams", "steps", "factors", "subgroups", "sensitivities"}, default="teams"
             Which table.
 
         Returns

@@ -8,10 +8,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deferlearn.evaluation.assistance import inputs, tables
+from deferlearn.evaluation.assistance.classes import sensitivity_table
 from deferlearn.evaluation.assistance.factors import factor_table
 from deferlearn.evaluation.assistance.judge import Judge
 from deferlearn.evaluation.assistance.report import AssistanceReport
-from deferlearn.evaluation.assistance.trial import check_estimator, make_splits, run_trial
+from deferlearn.evaluation.assistance.trial import (
+    check_estimator,
+    class_order,
+    make_splits,
+    run_trial,
+)
 from deferlearn.evaluation.assistance.verdict import Findings, decide, sentences
 from deferlearn.evaluation.checks import check_confidence, split_data
 from deferlearn.metrics.counts import check_costs
@@ -53,7 +59,7 @@ def assistance_report(
     X : array-like of shape (n_samples, n_features)
         Cases.
     y : array-like of shape (n_samples,)
-        True labels of two classes.
+        True labels of two classes or more.
     human_labels : array-like of shape (n_samples,) or (n_samples, n_readers)
         The humans' answers, in the labels of y. If there are several readers, the majority counts, as in
         `AssistedSVC.predict_assisted`. Answers may be missing (NaN, None); a case without any answer is
@@ -72,9 +78,11 @@ def assistance_report(
         A column of the data frame X, or a value for each case. Without it there are no results by
         subgroup.
     pos_label : label, default=None
-        The positive class; None means the larger of two numbers. Labels that are words need it.
+        The positive one of two classes; None means the larger of two numbers. Labels that are words need
+        it. With more classes, none is positive.
     false_positive, false_negative : float, default=1
-        Cost of an error of either kind, as in `deferlearn.metrics.team_cost`.
+        Cost of an error of either kind, as in `deferlearn.metrics.team_cost`. With more than two classes
+        both must be the same.
     deferral_cost : float, default=0
         Cost of a case that a human takes, in the same unit.
     min_gain : float, default=0.01
@@ -128,6 +136,11 @@ def assistance_report(
     right, at random; the expected costs are computed without draws. The choice of the deferred cases
     stays as it was learned.
 
+    **More than two classes.** The verdict compares errors. The table `teams` then holds macro F1 instead of
+    sensitivity and specificity, and for an estimator whose ``classes`` are grades also the mean number of
+    grades by which answers are off, and the kappa with quadratic weights. The table `sensitivities` shows
+    which share of each class is found.
+
     **Tuning** on these data makes the team look better than it is, unless it is part of the estimator.
 
     References
@@ -160,9 +173,10 @@ def assistance_report(
     check_confidence(confidence)
     check_costs(min_gain=min_gain)
     check_estimator(estimator)
-    answers = inputs.check_labels(y, human_labels, pos_label, groups)
+    answers = inputs.check_labels(y, human_labels, pos_label, groups, class_order(estimator))
     levels = inputs.check_levels(budgets)
     costs = inputs.Costs(false_positive, false_negative, deferral_cost)
+    costs.check_for(len(answers.classes))
     factors = inputs.check_factors(human_error_factors)
     column, values = inputs.subgroup_values(subgroup, X, len(answers.y))
     splits = make_splits(cv, X, answers.y, groups, random_state)
@@ -177,6 +191,8 @@ def assistance_report(
         "batch": bool(batch),
         "min_gain": float(min_gain),
     }
+    if len(answers.classes) > 2:
+        settings["graded"] = answers.graded
     return make_report(
         Judge(trial, costs, confidence),
         factors=factors,
@@ -199,7 +215,7 @@ def make_report(
     counts = {
         "n_cases": len(trial.rows),
         "n_groups": len(np.unique(trial.group)),
-        "n_positive": int(trial.positive.sum()),
+        **tables.n_positive(judge),
         "n_splits": trial.n_splits,
     }
     found = Findings(
@@ -219,4 +235,5 @@ def make_report(
         verdict=sentences(found, pays, budget),
         confidence=judge.confidence,
         steps=tables.step_table(judge),
+        sensitivities=sensitivity_table(judge),
     )

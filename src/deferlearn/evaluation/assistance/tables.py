@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from deferlearn._utils.types import Array
+from deferlearn.evaluation.assistance.classes import class_levels
 from deferlearn.evaluation.assistance.factors import Row, break_even
 from deferlearn.evaluation.assistance.judge import Judge
 
@@ -15,7 +16,7 @@ def team_table(judge: Judge) -> list[Row]:
     trial = judge.trial
     rows: list[Row] = []
     for place, budget in enumerate(trial.budgets):
-        levels = _levels(judge, trial.wrong[place], judge.costs[place], 0.0, trial.widening)
+        levels = _levels(judge, trial.wrong[place], judge.costs[place], 0.0, trial.widening, place)
         against = judge.against_human[place].columns("versus_human")
         deferred = float(trial.deferred[place].mean())
         row = {"who": "machine", "budget": budget, "deferred": deferred} | levels
@@ -27,16 +28,25 @@ def team_table(judge: Judge) -> list[Row]:
     human = {"who": "human", "budget": None, "deferred": 1.0}
     least = float(judge.unit_costs.deferral_cost)
     wrong = trial.human_wrong.astype(np.float64)
-    return [*rows, human | _levels(judge, wrong, judge.human_costs, least, 1.0)]
+    return [*rows, human | _levels(judge, wrong, judge.human_costs, least, 1.0, None)]
 
 
-def _levels(judge: Judge, wrong: Array, costs: Array, least: float, widening: float) -> Row:
-    """Error, sensitivity, specificity and cost of machine, team or human; a case costs `least` or more."""
+def _levels(
+    judge: Judge, wrong: Array, costs: Array, least: float, widening: float, place: int | None
+) -> Row:
+    """Error and cost of machine, team or human; a case costs `least` or more.
+
+    With two classes also sensitivity and specificity; with more, measures over all classes.
+    """
     positive = judge.trial.positive
+    if judge.trial.kinds is None:
+        more = judge.alone(1.0 - wrong, positive, widening=widening).columns("sensitivity")
+        more |= judge.alone(1.0 - wrong, ~positive, widening=widening).columns("specificity")
+    else:
+        more = class_levels(judge, place)
     return (
         judge.alone(wrong, widening=widening).columns("error")
-        | judge.alone(1.0 - wrong, positive, widening=widening).columns("sensitivity")
-        | judge.alone(1.0 - wrong, ~positive, widening=widening).columns("specificity")
+        | more
         | judge.alone(costs, ends=(least, judge.ends[1]), widening=widening).columns("cost")
     )
 
@@ -87,7 +97,7 @@ def subgroup_table(judge: Judge, values: list[Any]) -> list[Row]:
         chosen = np.array([entry == value for entry in own], dtype=bool)
         common = (
             {"n_cases": int(chosen.sum()), "n_groups": len(np.unique(trial.group[chosen]))}
-            | {"n_positive": int(trial.positive[chosen].sum())}
+            | n_positive(judge, chosen)
             | judge.alone(trial.wrong[0], chosen, widening=trial.widening).columns("machine_error")
             | judge.alone(human_wrong, chosen).columns("human_error")
         )
@@ -102,6 +112,12 @@ def subgroup_table(judge: Judge, values: list[Any]) -> list[Row]:
                 | judge.alone(harm, chosen, ends=judge.ends).columns("difference")
             )
     return rows
+
+
+def n_positive(judge: Judge, chosen: Any = slice(None)) -> Row:
+    """The number of positive cases, if there are two classes."""
+    trial = judge.trial
+    return {"n_positive": int(trial.positive[chosen].sum())} if trial.kinds is None else {}
 
 
 def _in_order(values: list[Any]) -> list[Any]:

@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 
 from deferlearn._utils.types import Array, Bools, Index
 from deferlearn.evaluation.assistance.inputs import Answers
+from deferlearn.humans.coding import codes_among
 from deferlearn.metrics.counts import check_deferred
 from deferlearn.teams.held_out import Split, splitter_of
 from deferlearn.teams.refits import SplitData, budget_name, refit
@@ -17,6 +18,35 @@ from deferlearn.teams.refits import SplitData, budget_name, refit
 # Number of folds and of their repetitions if no `cv` is given. Repetitions reduce the luck of the folds.
 FOLDS = 5
 REPEATS = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kinds:
+    """The classes of the cases and of the answers to them, as positions among the classes.
+
+    Attributes
+    ----------
+    labels : list
+        The classes; from the lowest to the highest if they are grades.
+    graded : bool
+        Whether they are grades.
+    truth, human : ndarray of int of shape (n_cases,)
+        The true class of each case, and the human's answer.
+    tested : ndarray of int of shape (n_tests,)
+        The true class in each test; a case may be tested several times.
+    answers : ndarray of int of shape (n_budgets, n_tests)
+        The team's answers in these tests.
+    off : ndarray of shape (n_budgets, n_cases)
+        By how many grades the team is off, as a mean over the tests of a case.
+    """
+
+    labels: list[Any]
+    graded: bool
+    truth: Index
+    human: Index
+    tested: Index
+    answers: NDArray[np.int64]
+    off: Array
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +62,8 @@ class Trial:
     rows : ndarray of int
         Row of the data that each column is about.
     positive, human_wrong : ndarray of bool
-        Whether the case is positive, and whether the human errs.
+        Whether the case is positive, which none is if there are more than two classes; and whether the
+        human errs.
     wrong, deferred : ndarray of shape (n_budgets, n_cases)
         Share of its tests in which the team was wrong, and in which the human took the case.
     machine_wrong : ndarray of shape (n_budgets, n_cases)
@@ -43,6 +74,8 @@ class Trial:
         Mean number of training cases.
     n_splits : int
         Number of splits.
+    kinds : Kinds or None
+        The classes of cases and answers, if there are more than two.
     """
 
     budgets: list[float | int]
@@ -55,6 +88,17 @@ class Trial:
     group: Index
     n_train: float
     n_splits: int
+    kinds: Kinds | None = None
+
+    @property
+    def classes(self) -> Index:
+        """The class of each case as a number: of two, 1 is the positive one."""
+        return self.positive.astype(np.int64) if self.kinds is None else self.kinds.truth
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return 2 if self.kinds is None else len(self.kinds.labels)
 
     @property
     def widening(self) -> float:
@@ -86,6 +130,7 @@ def run_trial(
     n = len(answers.y)
     times = np.zeros(n)
     counts = np.zeros((3, len(levels), n))
+    said = []
     for (_, test), row in zip(judged, parts, strict=True):
         times[test] += 1
         errors = np.array([part.answers != data.y[test] for part in row], dtype=bool)
@@ -96,12 +141,14 @@ def run_trial(
                 f"{len(test)} cases, so the answers of the machine alone are unknown"
             )
         counts[:, :, test] += [errors, taken, taken & errors[0]]
+        said.append([part.answers for part in row])
     rows = np.flatnonzero(times)
+    several = len(answers.classes) > 2
     wrong, deferred, machine_wrong = counts[:, :, rows] / times[rows]
     return Trial(
         budgets=levels,
         rows=rows,
-        positive=answers.truth[rows],
+        positive=np.zeros(len(rows), dtype=bool) if several else answers.truth[rows] == 1,
         human_wrong=(answers.human != answers.truth)[rows],
         wrong=wrong,
         deferred=deferred,
@@ -109,6 +156,29 @@ def run_trial(
         group=answers.group[rows],
         n_train=float(np.mean([len(train) for train, _ in judged])),
         n_splits=len(judged),
+        kinds=_kinds(answers, [test for _, test in judged], said, rows) if several else None,
+    )
+
+
+def _kinds(answers: Answers, tests: list[Index], said: list[Any], rows: Index) -> Kinds:
+    """The classes of the cases and of all answers to them."""
+    tested = np.concatenate(tests)
+    codes = np.array(
+        [
+            np.concatenate([codes_among(np.asarray(a), answers.classes, "predict") for a in level])
+            for level in zip(*said, strict=True)
+        ]
+    )
+    times = np.bincount(tested, minlength=len(answers.y))[rows]
+    off = [np.bincount(tested, np.abs(a - answers.truth[tested]), len(answers.y)) for a in codes]
+    return Kinds(
+        labels=answers.classes.tolist(),
+        graded=answers.graded,
+        truth=answers.truth[rows],
+        human=answers.human[rows],
+        tested=answers.truth[tested],
+        answers=codes,
+        off=np.array(off)[:, rows] / times,
     )
 
 
@@ -153,3 +223,9 @@ def check_estimator(estimator: Any) -> None:
             f"{type(estimator).__name__} has no parameter 'budget', so there are no amounts of "
             "assistance to compare: give AssistedSVC, UncertaintyTriage or another team with a budget"
         )
+
+
+def class_order(estimator: Any) -> Any:
+    """The team's parameter ``classes``, which says whether classes are grades; "auto" without one."""
+    name = str(budget_name(estimator)).removesuffix("budget") + "classes"
+    return estimator.get_params().get(name, "auto")
