@@ -377,6 +377,25 @@ def test_a_search_by_other_metrics(metric):
     assert np.isfinite(search.best_score_)
 
 
+def test_a_search_spends_less_than_the_budget_where_that_is_better():
+    """The human knows only the cases of which the machine is least sure, so few of them."""
+    rng = np.random.RandomState(0)
+    n = 900
+    x = rng.uniform(0, 3, size=n)
+    y = np.digitize(x + 0.1 * rng.normal(size=n), [1.0, 2.0])
+    near = np.minimum(np.abs(x - 1), np.abs(x - 2)) < 0.08
+    said = np.where(near, y, rng.randint(3, size=n))
+    options = {
+        "machines": ["linear"],
+        "alphas": [0.0003],
+        "policies": ["uncertainty", "automation"],
+    }
+    search = TeamCV(0.6, **options, random_state=0).fit(x[:, None], y, human_labels=said)
+    assert search.best_params_["policy"] == "uncertainty"
+    assert search.deferral_rate_ == pytest.approx(0.15)
+    assert search.score_assisted(x[:, None], y, said) > search.score(x[:, None], y)
+
+
 def test_a_machine_with_pairwise_decisions_is_refused():
     X, y, said = data()
     machine = SVC(decision_function_shape="ovo")

@@ -145,12 +145,12 @@ def search_rows(
             found = own.run(budget)
             # A triage ranks alike at every budget; a team that is trained for one does not.
             trained = not getattr(found.team, "shares_machines", True)
-            key = (str(found.params), budget if trained else None)
+            key = (str(found.params), found.share, budget if trained else None)
             if key not in fitted:
                 fitted[key] = own.fit(found, budget)
             team = fitted[key]
             # A team that was trained for a budget may have found that fewer should be deferred.
-            most = min(team.deferral_rate_, budget) if trained else budget
+            most = min(team.deferral_rate_, budget) if trained else found.share * budget
             yield {
                 "budget": budget,
                 "method": name,

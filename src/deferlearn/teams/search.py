@@ -23,7 +23,7 @@ from deferlearn.teams.choice import by_group, choose
 from deferlearn.teams.context import SELECTION, FoldContext, scores_by_fitting
 from deferlearn.teams.machine import MachineSettings
 from deferlearn.teams.machine_arrays import MachineError
-from deferlearn.teams.parameters import count_of
+from deferlearn.teams.parameters import count_of, share_of
 from deferlearn.teams.samples import Samples
 from deferlearn.teams.team import Team
 from deferlearn.teams.threshold import first_of
@@ -49,11 +49,14 @@ class Trial(NamedTuple):
     by_part : ndarray of shape (n_parts,)
         The score in each independent part of the data: a sample, a group of samples, or a fold. Its mean
         is the score of all samples.
+    share : float
+        The share of the budget that it was allowed to spend.
     """
 
     deferred: Bools
     by_fold: Array
     by_part: Array
+    share: float = 1.0
 
 
 class Outcome(NamedTuple):
@@ -71,6 +74,8 @@ class Outcome(NamedTuple):
         Its place in the table.
     score : float
         Its mean score.
+    share : float
+        The share of the budget that it should spend.
     cv_results : dict of ndarray
         A row per candidate, as in `sklearn.model_selection.GridSearchCV`.
     """
@@ -80,6 +85,7 @@ class Outcome(NamedTuple):
     params: dict[str, Any]
     place: int
     score: float
+    share: float
     cv_results: dict[str, Any]
 
 
@@ -120,6 +126,8 @@ class Search:
         The same samples in other folds, on which the best candidates are tried again.
     n_finalists : int
         How many candidates these are.
+    shares : sequence of float
+        Shares of the budget of which the one that does best is spent, the largest first.
     given_scores : bool
         Whether the machine's scores were given, as the last column of the features.
     report : callable
@@ -139,6 +147,7 @@ class Search:
     blend: bool = False
     repeats: Sequence[FoldContext] = ()
     n_finalists: int = 6
+    shares: Sequence[float] = (1.0,)
     given_scores: bool = False
     report: Callable[[str], None] = lambda text: None
 
@@ -196,6 +205,8 @@ class Search:
         """
         context = self.context.with_machine(outcome.settings)
         samples = context.samples
+        if outcome.share < 1.0:
+            budget = outcome.share * share_of(budget, len(samples))
         winner = equip(outcome.team, outcome.settings, {**self.common, "budget": budget})
         if isinstance(winner, Team):
             winner.takes_given(self.given_scores)
@@ -207,8 +218,15 @@ class Search:
         own = winner.get_params(deep=False)
         return winner.set_params(**{"cv": self.cv} if "cv" in own else {})
 
-    def try_in(self, context: FoldContext, team: Any, settings: Any, budget: float) -> Trial:
-        """A trial of one candidate on the folds of a context."""
+    def try_in(
+        self,
+        context: FoldContext,
+        team: Any,
+        settings: Any,
+        budget: float,
+        shares: Sequence[float] | None = None,
+    ) -> Trial:
+        """A trial of one candidate on the folds of a context: of its shares of the budget the best."""
         context = context.with_machine(settings)
         ready = equip(team, settings, {**self.common, "budget": budget, "n_jobs": None})
         if hasattr(ready, "held_out_scores"):
@@ -216,9 +234,15 @@ class Search:
             found = ready.held_out_scores(context)
         else:
             found = scores_by_fitting(equip(ready, settings, {"cv": None}), context)
-        count = count_of(float(found.rate), len(found.score))
-        deferred = first_of(found.score, count) & (found.score > -np.inf)
-        return self._scored(context, found.said, deferred)
+        shares = self.shares if shares is None else shares
+        if not getattr(team, "shares_machines", True):  # it is trained for the whole of the budget
+            shares = (1.0,)
+        trials = []
+        for share in shares:
+            count = count_of(share * float(found.rate), len(found.score))
+            deferred = first_of(found.score, count) & (found.score > -np.inf)
+            trials.append(self._scored(context, found.said, deferred)._replace(share=share))
+        return max(trials, key=lambda trial: float(trial.by_part.mean()))
 
     def _scored(self, context: FoldContext, answers: Codes, deferred: Bools) -> Trial:
         samples, folds = context.samples, context.folds
@@ -292,7 +316,8 @@ class Search:
         place, machine = keys[index]
         settings = machines[machine]
         team = equip(trials.teams[place], settings, {**self.common, "budget": trials.budget})
-        return Outcome(team, settings, params[index], index, float(mean[index]), cv_results)
+        share = tried[keys[index]].share
+        return Outcome(team, settings, params[index], index, float(mean[index]), share, cv_results)
 
     def replaces_assistance(self, trials: "_Trials", candidate: Candidate) -> bool:
         """Whether it never asks a human, and is taken where asking does no better.
@@ -381,7 +406,8 @@ class _Trials:
             parts = [self.tried[place, machine].by_part]
             for context in self.search.repeats:
                 self.progress.begin(FINALIST)
-                trial = self._attempt(context, place, machine)
+                share = self.tried[place, machine].share
+                trial = self._attempt(context, place, machine, (share,))
                 parts += [] if trial is None else [trial.by_part]
                 self.progress.done()
             if len({len(part) for part in parts}) == 1:
@@ -420,14 +446,20 @@ class _Trials:
             if place in self.quick:
                 self.best[machine] = max(self.best[machine], float(trial.by_part.mean()))
 
-    def _attempt(self, context: FoldContext, place: int | None, machine: int) -> Trial | None:
+    def _attempt(
+        self,
+        context: FoldContext,
+        place: int | None,
+        machine: int,
+        shares: Sequence[float] | None = None,
+    ) -> Trial | None:
         """A trial; None where the machine cannot be solved, which must not end the search."""
         settings = self.machines[machine]
         team = resolve_team("uncertainty") if place is None else self.teams[place]
         policy = PILOT if place is None else self.search.policies[place]
         what = f"{policy}, {in_words(settings)}"
         try:
-            trial = self.search.try_in(context, team, settings, self.budget)
+            trial = self.search.try_in(context, team, settings, self.budget, shares)
         except (NumericalError, MachineError) as error:
             self.failures.append(error)
             warnings.warn(f"Left out: {what}. {error}", FitFailedWarning, stacklevel=6)

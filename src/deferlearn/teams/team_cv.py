@@ -39,6 +39,8 @@ OTHERS_OF_SEVERAL = {
     "forest": ("random forest", RandomForestClassifier(n_estimators=100)),
     "boosting": ("gradient boosting", HistGradientBoostingClassifier(max_iter=60)),
 }
+# With several classes, the human's errors are harder to foresee, so that a smaller budget is tried, too.
+SHARES = (1.0, 0.5, 0.25)
 AUTO_MACHINES = ("linear", "rbf", "forest", "boosting")
 # From simple to elaborate.
 AUTO_POLICIES = (
@@ -83,7 +85,8 @@ class TeamCV(SearchTeam):
           SVM without the deferred samples are tried with SVMs only;
         - "assisted": `AssistedTriage`, the same idea for all other machines.
 
-        Human time is not spent on a tie: where asking does no better than "automation", that is chosen.
+        Human time is not spent on a tie: where asking does no better than "automation", that is chosen. With
+        more than two classes, teams that spend a half or a quarter of the budget are tried, too.
     alphas : int or array-like of float, default=7
         Regularisations of the SVMs: values, or a number of them, evenly spaced on a logarithmic scale from
         0.001 to 10 for the linear kernel and from 0.0001 to 1 for the rbf kernel.
@@ -239,6 +242,8 @@ class TeamCV(SearchTeam):
             "n_finalists": int(self.n_finalists),
             "sparing": True,
         }
+        if samples.coding.several:
+            more["shares"] = SHARES
         if not isinstance(self.cv, Integral):  # a splitter may give the same folds again
             return more
         repeats = []
