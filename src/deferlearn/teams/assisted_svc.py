@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 # The work of a fit: a sweep on all samples takes half as long as selections without each of five folds.
 UNITS = {"selection": (1, 1.0), "folds": (1, 2.0)}
+# In a search on more samples than this, a sweep takes steps of at least this size.
+FEW_SAMPLES, COARSE_DELTA = 2000, 0.5
 
 
 class _Selected(NamedTuple):
@@ -81,8 +83,8 @@ class AssistedSVC(SVMTeam):
 
     With more than two classes the machine's part is a sum over machines that tell them apart: one per class
     against the rest, or one for each step from a grade to the next. A wrong answer then has a hinge loss of
-    4, or of 2 per grade. The sum is as monotone and as weakly submodular as its parts are, so that nothing
-    else changes: gains are exact, and the guarantees hold with the smallest of the parts' ratios.
+    4, or of 2 per grade. The sum is monotone and weakly submodular, as its parts are, so nothing else
+    changes: gains are exact, and the guarantees hold with the smallest of the parts' ratios.
 
     Parameters
     ----------
@@ -106,7 +108,7 @@ class AssistedSVC(SVMTeam):
         The cost of an error on each class. It is the same whoever errs: the human's losses are
         multiplied by it as the machine's are. The cost of the human's time is not.
     classes : {"auto", "grades"} or sequence of labels, default="auto"
-        "auto": two classes, or more without an order, each of which has a machine against the rest.
+        "auto": two classes; or more without an order, with a machine for each class against the rest.
         "grades": ordered as numbers are, with a machine for each step from a grade to the next. For words,
         give the grades from the lowest to the highest.
     cost_matrix : array-like of shape (n_classes, n_classes) or None, default=None
@@ -157,7 +159,7 @@ class AssistedSVC(SVMTeam):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels, in order; of two, the second is the positive class.
+        The labels, in order; if there are two, the second is the positive class.
     deferred_ : ndarray of bool of shape (n_samples,)
         The samples deferred to humans.
     deferred_indices_ : ndarray of shape (n_deferred,)
@@ -168,7 +170,7 @@ class AssistedSVC(SVMTeam):
         The losses used by the selection: gaps filled, times the class weight, plus the cost of human time
         on the hinge scale.
     coef_ : ndarray of shape (n_machines, n_features)
-        The weight vector w, for a linear kernel; of several classes, one for each machine.
+        The weight vector w, for a linear kernel; with several classes, one for each machine.
     dual_coef_ : ndarray of shape (n_machines, n_support)
         ``w = dual_coef_ @ phi(support_vectors_)``.
     support_ : ndarray of shape (n_support,)
@@ -339,10 +341,14 @@ class AssistedSVC(SVMTeam):
         self._machine = samples.machine_in(rest)
         self._warn_of_lost_classes(samples)
 
-    def _select(self, context: FoldContext, verbose: int = 0) -> _Selected:
+    def _select(
+        self, context: FoldContext, verbose: int = 0, delta: float | None = None
+    ) -> _Selected:
         """The samples to be deferred, of all, and the machine without them."""
         samples, budget = context.samples, count_of(self.budget, len(context.samples))
         selector = self._selector(context.seed)
+        if delta is not None:
+            selector = replace(selector, delta=delta)
 
         def make() -> _Selected:
             objective = samples.objective(context.n_jobs)
@@ -491,13 +497,15 @@ class AssistedSVC(SVMTeam):
 
         As in `fit`, the sweep is for all samples, parts take the ratio that it finds, and a policy that
         sees more than the margin learns from held-out ones. Teams that differ only in their policy
-        share selections.
+        share selections. On thousands of samples the sweep makes larger steps than in `fit`: it would take
+        longer than all the rest of a search.
         """
         context = replace(context, samples=self._check_samples(context.samples))
         samples = context.samples
         policy = resolve_policy(self.policy, sparse=hasattr(samples.X, "tocsr"))
         if self.submodularity_ratio == "sweep":
-            ratio = self._select(context).result.submodularity_ratio
+            delta = self.delta if len(samples) <= FEW_SAMPLES else max(self.delta, COARSE_DELTA)
+            ratio = self._select(context, delta=delta).result.submodularity_ratio
         else:
             ratio = float(self.submodularity_ratio)
         _, parts = self._parts(context, ratio)
