@@ -115,7 +115,7 @@ def test_experts_for_grades(tmp_path):
     def fetch(**options):
         return fetch_messidor(data_home=tmp_path, download_if_missing=False, **options)
 
-    with pytest.raises(ValueError, match="human= is for grades=True"):
+    with pytest.raises(ValueError, match="human= is only for grades=True"):
         fetch(human=ConfusedHuman(np.eye(4)))
     with pytest.raises(TypeError, match=r"must be a deferlearn\.humans\.ConfusedHuman or None"):
         fetch(grades=True, human="doctor")

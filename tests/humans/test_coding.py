@@ -159,7 +159,7 @@ def test_a_class_that_only_humans_name():
 
 def test_scores_speak_of_two_classes():
     coding, codes = code_classes(np.array(["a", "b", "c"]))
-    with pytest.raises(ValueError, match="human_scores speak of two classes, but y has 3"):
+    with pytest.raises(ValueError, match="human_scores are for two classes, but y has 3"):
         read_human(codes, coding, human_scores=np.zeros(3))
     human = read_human(codes, coding, human_loss=np.array([0.0, 4.0, np.nan]))
     np.testing.assert_allclose(human.loss, [0.0, 4.0, 2.0])

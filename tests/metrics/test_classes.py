@@ -154,8 +154,11 @@ def test_costs_of_many_classes():
         (lambda: team_f1([0, 1], [0, 1], classes=[0, 1, 2]), "needs two classes"),
         (lambda: team_f1([0], [1], pos_label=7, classes=[0, 1, 2]), "pos_label=7 is none of"),
         (lambda: team_cost([0, 1, 2], [0, 1, 2], false_negative=2), "give cost_matrix"),
-        (lambda: team_cost([0, 1], [0, 1], cost_matrix=[[0, 1, 1]]), r"got the shape \(1, 3\)"),
-        (lambda: team_cost([0, 1], [0, 1], cost_matrix=[[0, -1], [1, 0]]), "finite numbers >= 0"),
+        (lambda: team_cost([0, 1], [0, 1], cost_matrix=[[0, 1, 1]]), r"has the shape \(1, 3\)"),
+        (
+            lambda: team_cost([0, 1], [0, 1], cost_matrix=[[0, -1], [1, 0]]),
+            "finite and not negative",
+        ),
         (
             lambda: team_cost([0, 1], [0, 1], cost_matrix=[[0, 1], [1, 0]], false_negative=3),
             "either cost_matrix",

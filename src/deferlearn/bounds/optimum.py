@@ -65,7 +65,7 @@ def optimum_upper_bound(
         - ``"blocks"``: F is superadditive, so best selections of small blocks, found by trying all, add
           up to a bound.
 
-        For a sum, each bounds the sum of the machines at once: all of them lose the same samples.
+        For a sum, each method bounds all machines together, since all of them lose the same samples.
 
     Examples
     --------

@@ -95,7 +95,7 @@ def submodularity_bound(objective: SVMObjective | SumObjective, n: int) -> Submo
     Parameters
     ----------
     objective : SVMObjective or SumObjective
-        In its initial state. The ratio of a sum is at least the least ratio of its parts.
+        In its initial state. The ratio of a sum is at least the smallest ratio of its parts.
     n : int
         The budget: how many samples may be deferred.
 
@@ -141,8 +141,8 @@ def _least(found: list[SubmodularityBound]) -> SubmodularityBound:
     at = min(range(len(found)), key=lambda k: found[k].best)
     weakest = found[at]
     words = (
-        f"The machine is a sum of {len(found)} two-class machines, whose submodularity ratio is at least "
-        f"the least of theirs, that of machine {at}. {weakest.words}"
+        f"The machine is a sum of {len(found)} two-class machines. Its submodularity ratio is at least "
+        f"the smallest of theirs, that of machine {at}. {weakest.words}"
     )
     paper = min((bound.paper for bound in found), key=lambda bound: bound.value)
     return replace(weakest, paper=paper, words=words)

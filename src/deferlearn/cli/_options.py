@@ -140,8 +140,8 @@ def parse_grades(text: str) -> list[str]:
     Parameters
     ----------
     text : str
-        Labels with < between them. Where there are spaces around some of these signs, others belong to
-        a label.
+        Labels with < between them. If some of these signs have spaces around them, the others belong to
+        labels.
 
     Returns
     -------

@@ -90,7 +90,8 @@ def apply(
         bool,
         typer.Option(
             "--probabilities",
-            help="Add a column with the probability of each class, as the machine sees it.",
+            help="Add a column for each class with its probability, as the machine sees it. Default: no "
+            "such columns.",
         ),
     ] = False,
     chunk_rows: Annotated[int, typer.Option(min=1, help="Rows in memory at a time.")] = CHUNK_ROWS,
@@ -104,7 +105,7 @@ def apply(
     By default cases are decided one by one: a human takes a case if its score is above the model's
     threshold. With --batch or --budget, the cases of the file with the highest scores go to humans, and the
     file is read twice. Files may be larger than the memory. The result holds all columns of the file and
-    nine more, or with --probabilities one per class in addition; cells that a spreadsheet would run as a
+    nine more, and with --probabilities also one per class; cells that a spreadsheet would run as a
     formula get an apostrophe. The result is written completely or not at all.
     """
     require(NAME, "pyarrow")

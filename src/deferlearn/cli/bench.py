@@ -31,7 +31,8 @@ def team(
         list[str] | None,
         argument(
             "Data sets. Default: the ten with two classes. Others: ten-digits, stages-1 to stages-5, and "
-            "messidor-grades, stare-grades, aptos-grades, whose error is how far answers are off.",
+            "messidor-grades, stare-grades and aptos-grades, whose error is the mean number of grades by "
+            "which answers are off.",
             metavar="[DATA]...",
         ),
     ] = None,

@@ -58,7 +58,7 @@ deferlearn fit cases.csv --label diagnosis --id id --label-studio export.json --
 def fit(
     cases: Annotated[Path, argument("CSV or parquet file with one row per case.")],
     *,
-    label: Annotated[str, option("Column of the true labels, which are of two or more classes.")],
+    label: Annotated[str, option("Column of the true labels, with two or more classes.")],
     out: Annotated[Path, option("File for the model; an existing file is replaced.")],
     human: Annotated[
         list[str] | None,
@@ -103,8 +103,8 @@ def fit(
         str | None,
         column(
             "The classes are grades: all labels from the lowest to the highest, as in "
-            '"none<mild<severe". An error then counts as many times as it is off by grades. If a label '
-            "itself holds <, write spaces around those between labels. Default: classes have no order."
+            '"none<mild<severe". An error then counts once for each grade that it is off. If a label '
+            "itself contains <, put spaces around the < between labels. Default: classes have no order."
         ),
     ] = None,
     budget: Annotated[
@@ -257,13 +257,13 @@ def _fit(
 
 
 def _held_out_errors(model: TabularTeam, cases: Cases, seed: int) -> tuple[Any, list[str]]:
-    """The errors on held-out cases, and a note if a part of the cases cannot be learned from."""
+    """The errors on held-out cases, and a note if no model can be fitted on a part of the cases."""
     from deferlearn.tables.decisions import cross_validated_errors
 
     try:
         return cross_validated_errors(model, cases, seed), []
     except ValueError as error:  # such as a rare class whose cases are all of one group
-        why = f"a part of the cases cannot be learned from: {error}"
+        why = f"no model can be fitted on a part of the cases: {error}"
         return None, [f"The errors on held-out cases are not known, because {why}"]
 
 

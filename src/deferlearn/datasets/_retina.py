@@ -81,7 +81,7 @@ def fetch_messidor(
         False: the paper's two classes. True: the target is the grade, 0 to 3, and
         the human is a simulated expert who answers grades.
     human : ConfusedHuman or None, default=None
-        Another expert for `grades`. The one for None errs with probability 0.25, mostly by one grade.
+        The expert for ``grades=True``. None means one who errs with probability 0.25, mostly by one grade.
     random_state : int, RandomState or None, default=0
         Seed of that expert's answers. The answers for two classes are stored in the file.
     data_home : path-like or None, default=None
@@ -137,7 +137,7 @@ def fetch_stare(
         False: the paper's two classes. True: the target is the grade, 0 to 4, for what the file stores as
         0.2, 0.4, ..., 1.0, and the human is a simulated expert who answers grades.
     human : ConfusedHuman or None, default=None
-        Another expert for `grades`. The one for None errs with probability 0.25, mostly by one grade.
+        The expert for ``grades=True``. None means one who errs with probability 0.25, mostly by one grade.
     random_state : int, RandomState or None, default=0
         Seed of that expert's answers. The answers for two classes are stored in the file.
     data_home : path-like or None, default=None
@@ -193,7 +193,7 @@ def fetch_aptos(
         False: the paper's two classes. True: the target is the grade, 0 to 4, and
         the human is a simulated expert who answers grades.
     human : ConfusedHuman or None, default=None
-        Another expert for `grades`. The one for None errs with probability 0.25, mostly by one grade.
+        The expert for ``grades=True``. None means one who errs with probability 0.25, mostly by one grade.
     random_state : int, RandomState or None, default=0
         Seed of that expert's answers. The answers for two classes are stored in the file.
     data_home : path-like or None, default=None
@@ -264,7 +264,7 @@ def _expert(source: Retina, grades: bool, human: ConfusedHuman | None) -> Confus
     if not check_flag("grades", grades):
         if human is not None:
             raise ValueError(
-                "human= is for grades=True: the answers for two classes are stored in the file"
+                "human= is only for grades=True: the answers for two classes are stored in the file"
             )
         return None
     places = list(range(len(source.grades)))
@@ -274,7 +274,7 @@ def _expert(source: Retina, grades: bool, human: ConfusedHuman | None) -> Confus
         raise TypeError(f"human must be a deferlearn.humans.ConfusedHuman or None, got {human!r}")
     if sorted(human.classes, key=repr) != places:
         raise ValueError(
-            f"the grades of {source.title} are {places}, those of the expert {human.classes}"
+            f"the grades of {source.title} are {places}, but those of the expert are {human.classes}"
         )
     return human
 

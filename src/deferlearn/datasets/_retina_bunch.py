@@ -63,8 +63,8 @@ human_prob    called Pr_H in the file, but it is no probability: 1 where the two
 """
 
 _GRADES = """\
-The file holds answers to the question of two classes only. So the human is simulated by this package,
-from the true grade alone:
+The file holds answers for two classes only. So the human is simulated by this package, from the
+true grade alone:
 
 human_labels  the expert's answer, a grade; one draw
 human_error   the probability of error; unless another expert was given, it is 0.25 for every grade,

@@ -169,11 +169,11 @@ def load_digits(
     return_X_y_human: bool = False,
     as_frame: bool = False,
 ) -> Any:
-    """Load scikit-learn's digits, ten classes, with an expert who is good at one half of them.
+    """Load scikit-learn's digits, ten classes, with an expert who is good at one half of the images.
 
-    The machine errs little (an SVM with an rbf kernel about 0.04), and the expert much more, but in one
-    half of the cases not much more, and on other digits: it pays to defer those of that half of which
-    the machine is not sure.
+    The machine rarely errs: the error of an SVM with an rbf kernel is about 0.04. The expert errs much more
+    often, but in one half of the cases only a little more often, and on other digits than the machine. So
+    it pays to defer the cases of that half of which the machine is not sure.
 
     Parameters
     ----------

@@ -80,7 +80,7 @@ def share_interval(
         Level of the interval.
     method : {"exact", "wilson"}, default="exact"
         The interval of Clopper and Pearson, which holds at least as often as its level says, or the shorter
-        one of Wilson, which holds as often on average: for many intervals side by side.
+        one of Wilson, which holds that often on average and suits many intervals side by side.
 
     Returns
     -------

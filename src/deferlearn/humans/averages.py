@@ -84,7 +84,7 @@ def _warn_of_unread(unread: Bools, codes: NDArray[np.int64], classes: Sequence[A
     if not unread.any():
         return
     parts = []
-    others = "the other class" if len(classes) == 2 else "all others"
+    others = "the other class" if len(classes) == 2 else "the other classes"
     for code, label in enumerate(classes):
         members = codes == code
         if (unread & members).any():

@@ -33,10 +33,10 @@ class Coding:
         The cost of each answer (column) to a case of each class (row), in units of one error, divided by
         the weight of the class in training.
     weights : ndarray of shape (n_classes,)
-        The weight of each class that its row of a cost matrix stands for; 1 without one.
+        The weight of each class that its row of a cost matrix stands for; 1 without a cost matrix.
     stakes : ndarray of shape (n_classes, n_classes)
-        The costs times the mean weight of the samples of each class: by it a machine that knows
-        probabilities chooses its answer.
+        The costs times the mean weight of the samples of each class. A machine that knows probabilities
+        chooses its answer by them.
     """
 
     classes: NDArray[Any]
@@ -108,9 +108,7 @@ def code_classes(y: Any, classes: Any = "auto", cost_matrix: Any = None) -> tupl
     graded = not (isinstance(classes, str) and classes == "auto")
     order = _order_of(classes, found) if graded else found
     if len(found) < 2:
-        raise ValueError(
-            f"y has 1 class, {plain(found[0])!r}; two classes are needed to tell apart."
-        )
+        raise ValueError(f"y has 1 class, {plain(found[0])!r}; at least two classes are needed.")
     codes = codes_among(y, order, "y")
     name = TWO if len(order) == 2 else GRADES if graded else CLASSES
     steps = np.abs(np.subtract.outer(np.arange(len(order)), np.arange(len(order)))).astype(float)
@@ -180,7 +178,7 @@ def _order_of(classes: Any, found: NDArray[Any]) -> NDArray[Any]:
     missing = [plain(label) for label in found.tolist() if label not in order]
     if missing:
         raise ValueError(
-            f"y holds {missing[0]!r}, which is none of the grades classes={order!r}; name all of them."
+            f"y holds {missing[0]!r}, which is none of the grades classes={order!r}; name all grades."
         )
     absent = [label for label in order if label not in found.tolist()]
     if absent:
@@ -202,8 +200,8 @@ def _check_costs(given: Any, order: NDArray[Any]) -> Array:
     empty = np.flatnonzero(costs.sum(axis=1) == 0)
     if len(empty):
         raise ValueError(
-            f"cost_matrix has only zeros for class {plain(order[empty[0]])!r}: a class on which no mistake "
-            "costs anything need not be told apart; leave it out, or give it a small cost."
+            f"cost_matrix has only zeros for class {plain(order[empty[0]])!r}: if no mistake on a class "
+            "costs anything, it need not be told apart; leave it out, or give it a small cost."
         )
     return costs
 

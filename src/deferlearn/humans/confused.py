@@ -11,7 +11,7 @@ from deferlearn.humans.answers import as_array
 from deferlearn.humans.positions import class_list, label_array, positions
 from deferlearn.humans.uniform import Seed, check_probability
 
-# Rows of shares written with a few digits sum to one only about.
+# Rows of shares written with a few digits sum to one only approximately.
 ROUNDING = 1e-6
 
 
@@ -62,7 +62,7 @@ class ConfusedHuman:
         self.classes = class_list(range(n_classes) if classes is None else classes)
         if len(self.classes) != n_classes:
             raise ValueError(
-                f"confusion has {n_classes} rows, and there are {len(self.classes)} classes"
+                f"confusion has {n_classes} rows, but there are {len(self.classes)} classes"
             )
 
     def __repr__(self) -> str:
@@ -75,7 +75,7 @@ class ConfusedHuman:
         Parameters
         ----------
         error : float or array-like of shape (n_classes,)
-            Probability of error, of all classes or of each.
+            Probability of error: one for all classes, or one for each.
         classes : array-like of labels
             At least two classes.
 
@@ -98,18 +98,18 @@ class ConfusedHuman:
     def off_by_one(cls, error: ArrayLike, grades: ArrayLike, *, further: float = 0.2) -> Self:
         """Make an expert for grades, most of whose wrong answers are one grade off.
 
-        Of two grades as far from the truth, above and below, each is as probable as the other.
+        Two wrong grades that are equally far from the truth, one above and one below, are equally probable.
 
         Parameters
         ----------
         error : float or array-like of shape (n_grades,)
-            Probability of error, of all grades or of each.
+            Probability of error: one for all grades, or one for each.
         grades : array-like of labels
             All grades from the lowest to the highest, at least two.
         further : float, default=0.2
-            A wrong answer that is one grade further off is less probable by this factor: of the lowest
-            of four grades, the others are answered in the ratio 1 : 0.2 : 0.04. With 0, no answer is
-            more than one grade off.
+            A wrong answer that is one grade further off is less probable by this factor: if the truth
+            is the lowest of four grades, the others are answered in the ratio 1 : 0.2 : 0.04. With 0, no
+            answer is more than one grade off.
 
         Returns
         -------
@@ -125,7 +125,7 @@ class ConfusedHuman:
         """
         known = class_list(grades)
         if not 0 <= further <= 1:
-            raise ValueError(f"give 0 <= further <= 1, got {further!r}")
+            raise ValueError(f"further must be between 0 and 1, got {further!r}")
         place = np.arange(len(known))
         away = np.abs(place[:, None] - place)
         weights = np.where(away > 0, float(further) ** np.maximum(away - 1, 0), 0.0)
@@ -144,7 +144,7 @@ class ConfusedHuman:
         Returns
         -------
         labels : ndarray of shape (n_samples,)
-            Some of `classes`.
+            Answers, all of them among `classes`.
         """
         below = self.answer_probabilities(y).cumsum(axis=1)[:, :-1]
         u = check_random_state(random_state).random_sample((len(below), 1))

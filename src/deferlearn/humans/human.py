@@ -31,9 +31,9 @@ class Human:
     Attributes
     ----------
     loss : ndarray of shape (n_samples,)
-        The hinge loss of the answers: 0 right, 2 wrong, in between for scores; with more than two classes
-        `Coding.hinge_per_error` times what the answer costs. A sample that was not read has the average
-        loss of its class.
+        The hinge loss of the answers: 0 right, 2 wrong, in between for scores; with more than two
+        classes, `Coding.hinge_per_error` times what the answer costs. A sample that was not read has the
+        average loss of its class.
     answer_loss : ndarray of shape (n_samples,)
         The same, where of a score only the side counts, as it does for a team.
     scores : ndarray of shape (n_samples, n_readers)
@@ -149,7 +149,7 @@ def _from_class_loss(table: NDArray[Any], codes: Codes, coding: Coding) -> Human
 
 def _no_scores(table: NDArray[Any], codes: Codes, coding: Coding) -> Human:
     raise ValueError(
-        f"human_scores speak of two classes, but y has {len(coding.classes)}: give human_labels or "
+        f"human_scores are for two classes, but y has {len(coding.classes)}: give human_labels or "
         "human_loss."
     )
 

@@ -21,8 +21,8 @@ from deferlearn.humans.uniform import Seed, answers_of_scores, check_probability
 class SkilledHuman:
     """Simulated expert for any data set, who errs with a probability that depends on the case.
 
-    On a sample x the expert is wrong with probability ``error(x)``. Of two classes the expert is always
-    sure: the score is +1 or -1, so the loss is 0 for a right answer and 2 for a wrong one. Of more
+    On a sample x the expert is wrong with probability ``error(x)``. With two classes the expert is always
+    sure: the score is +1 or -1, so the loss is 0 for a right answer and 2 for a wrong one. With more
     classes there are no scores, and a wrong answer is any of the other classes, all equally probable.
 
     Parameters
@@ -180,7 +180,7 @@ class SkilledHuman:
     def labels(
         self, X: Any, y: ArrayLike, random_state: Seed = None, *, classes: ArrayLike | None = None
     ) -> Labels:
-        """Draw one answer for each sample: of two classes, the sign of its score.
+        """Draw one answer for each sample; with two classes, it is the sign of the score.
 
         Parameters
         ----------

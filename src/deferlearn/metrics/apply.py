@@ -94,8 +94,8 @@ def evaluate_team(
         Returns the mask of the deferred cases; called only if the metric takes `deferred`.
     classes : array-like of labels, default=None
         The estimator's classes: a small test set may lack one of them. If they are numbers, they are also
-        the `grades`, sorted, and the second one of two is positive. If they are words, none is positive,
-        and they have no order. `options`, and what the metric itself sets, come first.
+        the `grades`, sorted, and if there are two, the second one is positive. If they are words, none is
+        positive, and they have no order. What `options` or the metric itself sets takes precedence.
     ordered : bool, default=False
         Whether the classes are grades, from the lowest to the highest.
     **options

@@ -12,7 +12,7 @@ from deferlearn.metrics.labels import check_pair, find_classes
 def confusion_counts(
     y_true: ArrayLike, y_pred: ArrayLike, *, classes: ArrayLike | None = None
 ) -> NDArray[np.int64]:
-    """How often each class is answered for each true class: a row per truth, a column per answer.
+    """How often each answer is given for each true class: a row per true class, a column per answer.
 
     Call it once each for the answers of the machine, the human and the team.
 
@@ -32,7 +32,7 @@ def confusion_counts(
 
     See Also
     --------
-    deferlearn.plot.ConfusionDisplay : The picture of all three.
+    deferlearn.plot.ConfusionDisplay : The picture for machine, human and team.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def team_macro_f1(
 
     See Also
     --------
-    team_f1 : F1 of one class, and the usual one of two classes.
+    team_f1 : F1 of one class, or the usual F1 of two classes.
 
     Examples
     --------

@@ -35,7 +35,7 @@ def _larger(labels: list[Any]) -> Any:
     if len(labels) > 2:
         raise ValueError(
             f"the metric needs two classes, but found the labels {labels[:5]}: give pos_label, the class "
-            "to compare with all others, or use a metric of many classes, such as 'macro_f1'"
+            "to compare with all others, or use a metric for many classes, such as 'macro_f1'"
         )
     words = not has_larger(labels)
     if len(labels) == 1 and (words or labels[0] not in (-1, 0, 1)):

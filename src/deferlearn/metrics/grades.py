@@ -28,7 +28,7 @@ def team_grade_error(
     Returns
     -------
     error : float
-        Between 0 and the number of grades less one; smaller is better. For two grades it is the error.
+        Between 0 and the number of grades minus one; smaller is better. With two grades it is the error.
 
     Examples
     --------
@@ -52,8 +52,8 @@ def team_quadratic_kappa(
 ) -> float:
     """Cohen's kappa with quadratic weights: agreement beyond chance, large errors counting most.
 
-    One less the mean squared number of grades by which the answers are off, divided by what it would be
-    if the same answers were given to the cases at random.
+    It is ``1 - a / b``, where a is the mean squared number of grades by which the answers are off, and b
+    is what a would be if the same answers were given to the cases at random.
 
     Parameters
     ----------

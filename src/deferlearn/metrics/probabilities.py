@@ -9,7 +9,7 @@ from deferlearn.humans.coding import Codes
 from deferlearn.humans.positions import positions
 from deferlearn.metrics.labels import find_classes, has_larger
 
-# Probabilities in single precision, and those of many classes, sum to one only about.
+# Probabilities in single precision, and those of many classes, sum to one only approximately.
 ROUNDING = 1e-5
 
 
@@ -34,7 +34,7 @@ def check_probabilities(
         held = "is a vector, for two classes" if given.ndim == 1 else f"has {n_columns} columns"
         raise ValueError(
             f"proba {held}, but there are {len(known)} classes ({shown(known)}): name all classes in "
-            "the order of the columns by classes=[...]"
+            "the order of the columns with classes=[...]"
         )
     if given.ndim == 1 and classes is None and not has_larger(known):
         raise ValueError(
@@ -70,7 +70,7 @@ def brier_score(y_true: ArrayLike, proba: ArrayLike, *, classes: ArrayLike | Non
     y_true : array-like of shape (n_samples,)
         True labels.
     proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        A column per class, as `predict_proba` gives them; a vector is the second of two classes.
+        A column per class, as `predict_proba` gives them; a vector is for the second of two classes.
     classes : array-like of labels, default=None
         The classes in the order of the columns; None means the labels that occur, sorted.
 
@@ -102,7 +102,7 @@ def log_loss(y_true: ArrayLike, proba: ArrayLike, *, classes: ArrayLike | None =
     y_true : array-like of shape (n_samples,)
         True labels.
     proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        A column per class, as `predict_proba` gives them; a vector is the second of two classes.
+        A column per class, as `predict_proba` gives them; a vector is for the second of two classes.
     classes : array-like of labels, default=None
         The classes in the order of the columns; None means the labels that occur, sorted.
 

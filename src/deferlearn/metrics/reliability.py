@@ -20,7 +20,7 @@ class ReliabilityCurve:
     Attributes
     ----------
     edges : ndarray of shape (n_bins + 1,)
-        The ends of the bins, those without cases included.
+        The ends of all bins, including those without cases.
     predicted : ndarray of shape (n_bins,)
         Mean predicted probability of the cases in each bin; NaN without cases.
     hits : ndarray of int of shape (n_bins,)
@@ -63,7 +63,7 @@ def reliability_curve(
     y_true : array-like of shape (n_samples,)
         True labels.
     proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        A column per class, as `predict_proba` gives them; a vector is the second of two classes.
+        A column per class, as `predict_proba` gives them; a vector is for the second of two classes.
     classes : array-like of labels, default=None
         The classes in the order of the columns; None means the labels that occur, sorted.
     pos_label : label, default=None
@@ -73,8 +73,8 @@ def reliability_curve(
     n_bins : int, default=10
         Number of bins.
     strategy : {"uniform", "quantile"}, default="uniform"
-        Bins of equal width, or of about equally many cases. Equal probabilities are never parted, so
-        there can be fewer bins of the second kind than `n_bins`.
+        Bins of equal width, or of about equally many cases. Equal probabilities are never put into
+        different bins, so there can be fewer bins of the second kind than `n_bins`.
 
     Returns
     -------
@@ -130,7 +130,7 @@ def expected_calibration_error(
     y_true : array-like of shape (n_samples,)
         True labels.
     proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        A column per class, as `predict_proba` gives them; a vector is the second of two classes.
+        A column per class, as `predict_proba` gives them; a vector is for the second of two classes.
     classes : array-like of labels, default=None
         The classes in the order of the columns; None means the labels that occur, sorted.
     pos_label : label, default=None
@@ -144,7 +144,7 @@ def expected_calibration_error(
     Returns
     -------
     error : float
-        Between 0 and 1; smaller is better. Of few cases it is too large, even if the probabilities are
+        Between 0 and 1; smaller is better. With few cases it is too large, even if the probabilities are
         right.
 
     Examples

@@ -132,10 +132,10 @@ def make_team_scorer(
         A name that `find_metric` knows, such as "error", "f1", "cost", "macro_f1" or "quadratic_kappa". A
         callable is called with (y_true, y_pred). If it has a parameter `deferred`, it gets the mask
         of the deferred cases; if it has a parameter `classes`, it gets the estimator's classes. If these
-        are numbers, they are also given as `grades`, and the second one of two as `pos_label`. For
+        are numbers, it also gets them as `grades`, and the second one of two as `pos_label`. For
         classes that are words, "f1", "sensitivity", "specificity" and a "cost" with unequal costs of
         errors need ``pos_label=...``, and "grade_error" and "quadratic_kappa" need ``grades=[...]``,
-        unless the estimator knows their order by its parameter `classes`.
+        unless the estimator knows their order from its parameter `classes`.
     batch : bool, default=False
         False: cases are deferred one at a time (`defer`). True: the paper's batch rule, the top
         cases of the test set (`defer_top`).

@@ -12,7 +12,7 @@ from deferlearn.metrics.labels import check_pair, find_classes
 
 
 def team_error(y_true: ArrayLike, y_pred: ArrayLike) -> float:
-    """Share of wrong answers, of two or more classes.
+    """Share of wrong answers, for two or more classes.
 
     Parameters
     ----------
@@ -53,8 +53,8 @@ def team_f1(
     y_pred : array-like of shape (n_samples,)
         The team's answers.
     pos_label : label, default=None
-        The positive class. None means the larger of two numbers; labels that are words need it, and so
-        do more than two classes, of which all others are then negative.
+        The positive class. None means the larger of two numbers. It must be given if labels are words,
+        or if there are more than two classes; all other classes are then negative.
     classes : array-like of labels, default=None
         All classes, if some may be absent here; None means the labels that occur.
     zero_division : "warn" or float, default="warn"
@@ -92,8 +92,8 @@ def team_sensitivity(
     y_pred : array-like of shape (n_samples,)
         The team's answers.
     pos_label : label, default=None
-        The positive class. None means the larger of two numbers; labels that are words need it, and so
-        do more than two classes, of which all others are then negative.
+        The positive class. None means the larger of two numbers. It must be given if labels are words,
+        or if there are more than two classes; all other classes are then negative.
     classes : array-like of labels, default=None
         All classes, if some may be absent here; None means the labels that occur.
     zero_division : "warn" or float, default="warn"
@@ -131,8 +131,8 @@ def team_specificity(
     y_pred : array-like of shape (n_samples,)
         The team's answers.
     pos_label : label, default=None
-        The positive class. None means the larger of two numbers; labels that are words need it, and so
-        do more than two classes, of which all others are then negative.
+        The positive class. None means the larger of two numbers. It must be given if labels are words,
+        or if there are more than two classes; all other classes are then negative.
     classes : array-like of labels, default=None
         All classes, if some may be absent here; None means the labels that occur.
     zero_division : "warn" or float, default="warn"
@@ -165,7 +165,7 @@ def team_cost(
     pos_label: Any = None,
     classes: ArrayLike | None = None,
 ) -> float:
-    """Average cost of a case: of errors, which may cost differently, and of the human's time.
+    """Average cost per case: of errors, whose costs may differ, and of the human's time.
 
     ``(false_positive FP + false_negative FN + deferral_cost * deferred cases) / n_samples``. With
     `cost_matrix`, the first two terms are the sum of its entries over the cases.

@@ -81,7 +81,7 @@ def class_objective(
 ) -> SumObjective:
     """The objective of several classes or grades: one two-class machine each, on the same rows.
 
-    A class without samples is allowed: the machine against it has F = 0 with an offset. Kernel values are
+    A class without samples is allowed: its machine has F = 0 if there is an offset. Kernel values are
     computed once for all machines.
 
     Parameters

@@ -20,8 +20,9 @@ class SumObjective(Objective):
 
     A deferred sample leaves all of them. Values, gains and bounds are the sums of those of the parts, each
     exact or certified. If each :math:`g_k` is weakly submodular with a ratio of at least
-    :math:`\gamma_k`, the sum is with :math:`\min_k \gamma_k`, so every guarantee of a selection holds
-    for it. Human losses must be on the same scale: the sum of the human's hinge losses over the parts.
+    :math:`\gamma_k`, the sum is weakly submodular with :math:`\min_k \gamma_k`, so every guarantee of a
+    selection holds for it. Human losses must be on the same scale: the sum of the human's hinge losses
+    over the parts.
 
     `class_objective` builds the parts for classes (each against the rest) and grades.
 
@@ -30,7 +31,7 @@ class SumObjective(Objective):
     parts : sequence of SVMObjective
         On the same samples, in the same state; they are copied, and their data are shared.
     labels : array-like of shape (n_samples,), default=None
-        The class of each sample, for floors per class; those of the part if there is only one.
+        The class of each sample, for floors per class. None takes those of the part if there is only one.
 
     Examples
     --------
@@ -59,7 +60,7 @@ class SumObjective(Objective):
 
     @property
     def parts(self) -> tuple[SVMObjective, ...]:
-        """The objectives that are added; change none of them."""
+        """The objectives that are added; do not change them."""
         return self._parts
 
     # -- the set function ---------------------------------------------------------------------
@@ -89,7 +90,7 @@ class SumObjective(Objective):
     def score_bounds(
         self, ks: Iterable[int], scale: float, cost: ArrayLike, tol: float = 0.0
     ) -> tuple[Array, Array]:
-        """Bounds of gains, tight only as far as it tells the largest ``scale * gain - cost``.
+        """Bounds of gains, only as tight as needed to find the largest ``scale * gain - cost``.
 
         Parameters are those of `SVMObjective.score_bounds`.
         """
@@ -108,7 +109,7 @@ class SumObjective(Objective):
         return self._bounds.sums(index)
 
     def rounds_ahead(self, rounds: Rounds) -> list[Pick]:
-        """Remove the best candidate of each round, for as many rounds as one is certain."""
+        """Remove the best candidate of each round, for as many rounds as it is certain."""
         # An interrupt or an error in the middle leaves the state as it was.
         moving = self.copy()
         if len(self._parts) == 1:
@@ -211,7 +212,7 @@ def _check_parts(parts: Sequence[SVMObjective]) -> tuple[SVMObjective, ...]:
             )
         if (part.removed.shape != first.removed.shape) or (part.removed != first.removed).any():
             raise ValueError(
-                f"The parts of a sum must be in the same state: part {i} keeps other samples than part 0, "
-                "or has deferred them in another order."
+                f"The parts of a sum must be in the same state: part {i} and part 0 keep different "
+                "samples, or have deferred them in a different order."
             )
     return tuple(part.copy() for part in parts)

@@ -383,7 +383,7 @@ class SVMObjective(Objective):
         Returns
         -------
         objective : SVMObjective
-            The same as a new one, bit by bit.
+            The same as a new one, bit for bit.
 
         Examples
         --------

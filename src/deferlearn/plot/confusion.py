@@ -174,8 +174,8 @@ class ConfusionDisplay:
         y_true : array-like of shape (n_samples,)
             True labels.
         machine, human, team : array-like of shape (n_samples,), default=None
-            Answers; those of None have no panel. Cases without an answer (NaN, None) are left out of a
-            panel, whose title counts the others.
+            Answers; None means no panel. Cases without an answer (NaN, None) are left out of the panel,
+            whose title counts the others.
         classes : array-like of labels, default=None
             The classes in the order of rows and columns; None means the labels that occur, sorted.
         **kwargs
@@ -207,7 +207,7 @@ class ConfusionDisplay:
             Where to draw; None makes a new figure with pyplot.
         width : float, default=9
             Largest width of the new figure in inches. If it is too narrow for panels side by side, such
-            as 3.6 on a phone, they are put below each other.
+            as 3.6 on a phone, they are put one below the other.
 
         Returns
         -------

@@ -39,7 +39,7 @@ MARGIN = 0.03
 class ReliabilityDisplay:
     r"""Predicted probabilities in bins against how often they came true, with intervals.
 
-    Points on the diagonal are probabilities that can be taken at their word. Bars above the axes count the
+    On the diagonal, probabilities come true as often as they say. Bars above the axes count the
     cases of each bin. `from_estimator` or `from_predictions` makes the display.
 
     Parameters
@@ -51,7 +51,7 @@ class ReliabilityDisplay:
     of : str, default=None
         The class whose probability is examined, in words; None means the most probable class of each case.
     confidence : float, default=0.95
-        Level of the intervals, which are Wilson's.
+        Level of the intervals, which are Wilson intervals.
 
     Attributes
     ----------
@@ -151,7 +151,7 @@ class ReliabilityDisplay:
         y_true : array-like of shape (n_samples,)
             True labels.
         proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-            A column per class, as `predict_proba` gives them; a vector is the second of two classes.
+            A column per class, as `predict_proba` gives them; a vector is for the second of two classes.
         classes : array-like of labels, default=None
             The classes in the order of the columns; None means the labels that occur, sorted.
         pos_label : label, default=None

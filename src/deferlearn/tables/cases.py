@@ -34,7 +34,7 @@ class Cases:
     truth : ndarray of str of shape (n_cases,)
         True labels, as they are written in the table.
     classes : tuple of str
-        The labels, two or more: grades in their order, others in that of the alphabet.
+        The labels, two or more: grades in their order, other labels in alphabetical order.
     answers : ndarray of shape (n_cases, n_readers) or None
         What humans answered; None where a reader gave no answer.
     readers : tuple of str
@@ -47,7 +47,7 @@ class Cases:
     n_unlabelled : int
         Number of rows without a label, which are left out.
     graded : bool
-        Whether the classes are grades, so that to be off by two is worse than by one.
+        Whether the classes are grades, so that being off by two is worse than being off by one.
     """
 
     features: Any

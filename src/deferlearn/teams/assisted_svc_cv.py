@@ -71,7 +71,7 @@ class AssistedSVCCV(SearchTeam):
     class_weight : dict, "balanced" or None, default=None
         The cost of an error on each class, whoever errs.
     classes : {"auto", "grades"} or sequence of labels, default="auto"
-        "auto": two classes, or more without an order, each of which has a machine against the rest.
+        "auto": two classes; or more without an order, with a machine for each class against the rest.
         "grades": ordered as numbers are, with a machine for each step from a grade to the next. For words,
         give the grades from the lowest to the highest.
     cost_matrix : array-like of shape (n_classes, n_classes) or None, default=None
@@ -105,7 +105,7 @@ class AssistedSVCCV(SearchTeam):
     teams_ : dict
         With several budgets, the winner for each of them, fitted on all samples.
     classes_ : ndarray of shape (n_classes,)
-        The labels, in order; of two, the second is the positive class.
+        The labels, in order; if there are two, the second is the positive class.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)

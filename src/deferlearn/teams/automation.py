@@ -38,20 +38,20 @@ class FullAutomation(MachineTeam):
     class_weight : dict, "balanced" or None, default=None
         The cost of an error on each class.
     classes : {"auto", "grades"} or sequence of labels, default="auto"
-        "auto": two classes, or more without an order, each of which has a machine against the rest.
+        "auto": two classes; or more without an order, with a machine for each class against the rest.
         "grades": ordered as numbers are, with a machine for each step from a grade to the next. For words,
         give the grades from the lowest to the highest.
     cost_matrix : array-like of shape (n_classes, n_classes) or None, default=None
         What each answer (column) to a case of each class (row) costs, in units of one error and in the
         order of `classes_`. None: every error costs 1, or 1 per grade. The human's answers cost exactly
         this; the machine is trained with the mean cost of the errors on a class as its weight, and
-        answers with the least expected cost.
+        gives the answer with the smallest expected cost.
     machine : classifier or None, default=None
         None is the SVM with the parameters above. Any other classifier is fitted by itself, and calibrated
         on held-out samples.
     cv : int, splitter or None, default=5
         Folds for the calibration and for probabilities. With None there are no probabilities, and the
-        machine is an SVM for two classes.
+        machine is an SVM.
     n_jobs : int or None, default=None
         The number of folds to work on at a time.
     random_state : int, RandomState or None, default=None
@@ -60,7 +60,7 @@ class FullAutomation(MachineTeam):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels, in order; of two, the second is the positive class.
+        The labels, in order; if there are two, the second is the positive class.
     coef_, intercept_, dual_coef_, support_, support_vectors_ : ndarray
         The machine, as in `AssistedSVC`.
     deferral_threshold_ : float
@@ -140,7 +140,7 @@ class NoAutomation(Team):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels, in order; of two, the second is the positive class.
+        The labels, in order; if there are two, the second is the positive class.
     deferral_threshold_ : float
         -inf: every score is above it.
     deferral_rate_ : float

@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 class Blend(ClassifierMixin, BaseEstimator):
     """A classifier whose log-odds are the mean of those of its members.
 
-    Members are fitted on all samples, and each is calibrated on held-out ones, so that all speak of the
-    same: the log-odds of the second class, or with more classes the logarithm of each one's probability.
+    Members are fitted on all samples, and each is calibrated on held-out ones, so that all their
+    values mean the same: the log-odds of the second class, or with more classes the logarithm of the
+    probability of each.
 
     Parameters
     ----------
@@ -43,7 +44,7 @@ class Blend(ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels; of two, the second is the positive class.
+        The labels; if there are two, the second is the positive class.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)

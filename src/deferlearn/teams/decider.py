@@ -45,7 +45,7 @@ class Decider:
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels; of two, the second is the positive class.
+        The labels; if there are two, the second is the positive class.
     machine : Decides
         The machine.
     ranking : Ranking

@@ -128,6 +128,6 @@ def sample_weights(sample_weight: Any, codes: Any) -> Any:
     if len(bad):
         raise ValueError(
             f"sample_weight must be positive, got {weights[bad[0]]:g} at row {bad[0]}: leave out samples "
-            "that are not to count."
+            "that should not count."
         )
     return weights

@@ -59,14 +59,14 @@ class PredictedErrorTriage(Triage):
     class_weight : dict, "balanced" or None, default=None
         The cost of the machine's error on each class.
     classes : {"auto", "grades"} or sequence of labels, default="auto"
-        "auto": two classes, or more without an order, each of which has a machine against the rest.
+        "auto": two classes; or more without an order, with a machine for each class against the rest.
         "grades": ordered as numbers are, with a machine for each step from a grade to the next. For words,
         give the grades from the lowest to the highest.
     cost_matrix : array-like of shape (n_classes, n_classes) or None, default=None
         What each answer (column) to a case of each class (row) costs, in units of one error and in the
         order of `classes_`. None: every error costs 1, or 1 per grade. The human's answers cost exactly
         this; the machine is trained with the mean cost of the errors on a class as its weight, and
-        answers with the least expected cost.
+        gives the answer with the smallest expected cost.
     error_model : classifier or None, default=None
         The model that predicts errors from x; it needs `predict_proba`, and is cloned for each of the two.
         None is the paper's perceptron on standardised features: 100 hidden ReLU units, an L2 penalty,
@@ -86,7 +86,7 @@ class PredictedErrorTriage(Triage):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels, in order; of two, the second is the positive class.
+        The labels, in order; if there are two, the second is the positive class.
     machine_error_model_, human_error_model_ : classifier
         The fitted models; their class 1 is an error. `sklearn.dummy.DummyClassifier` where all samples
         were alike.

@@ -60,7 +60,7 @@ class Samples:
 
     @property
     def classes(self) -> NDArray[Any]:
-        """The labels in their order; of two, the second is the positive class."""
+        """The labels in their order; if there are two, the second is the positive class."""
         return self.coding.classes
 
     @cached_property

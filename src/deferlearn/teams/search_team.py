@@ -102,7 +102,7 @@ class SearchTeam(Team):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             The samples; the Gram matrix if the kernel is "precomputed".
         y : array-like of shape (n_samples,)
-            Two classes or more, of any type.
+            Labels of two or more classes, of any type.
         human_loss, human_scores, human_labels : array-like, default=None
             The human, at most one of them, as in `AssistedSVC.fit`.
         machine_scores : array-like of shape (n_samples,) or (n_samples, n_classes), default=None

@@ -105,15 +105,16 @@ class Team(ClassifierMixin, BaseEstimator):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             The samples; the Gram matrix if ``kernel="precomputed"``.
         y : array-like of shape (n_samples,)
-            Two classes or more, of any type.
+            Labels of two or more classes, of any type.
         human_loss : array-like of shape (n_samples,), default=None
             What the human's answer to each sample costs, 0 or more.
         human_scores : array-like of shape (n_samples,) or (n_samples, n_readers), default=None
             Scores h, positive for the second of two classes; the loss is ``[1 - y h]_+``, the mean of it
             over several readers.
         human_labels : array-like of shape (n_samples,) or (n_samples, n_readers), default=None
-            Answers in the labels of y. Right costs 0. Wrong costs 2, with more than two classes 4, and 2
-            per grade where classes are grades: the hinge losses of the machines that tell them apart.
+            Answers in the labels of y. A right answer costs 0. A wrong one costs 2; with more than two
+            classes it costs 4, or 2 per grade if the classes are grades: the sum of the hinge losses of
+            the machines that tell them apart.
         machine_scores : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
             Scores of a machine that cannot be retrained, such as a product's: probabilities of the second
             class, or any numbers (if all are between 0 and 1, they are taken as probabilities); or a
@@ -314,9 +315,9 @@ class Team(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any, *, machine_scores: Any = None) -> Array:
         """The machine's decision value for every row, positive for the second of two classes.
 
-        With more classes there are several columns: of an SVM that was trained with a human, one per class,
-        or one per step from a grade to the next; of the machine of any other team the logarithms of the
-        probabilities of the classes.
+        With more classes there are several columns. In triage teams these are the logarithms of the
+        probabilities of the classes; elsewhere one score per class, of which the largest is the answer, or
+        for the SVM of `AssistedSVC` with grades one per step from a grade to the next.
 
         Parameters
         ----------
@@ -336,8 +337,8 @@ class Team(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any, *, machine_scores: Any = None) -> Array:
         """The probability of each class for every row, as the machine sees it.
 
-        They are learned from decision values of samples that the machine had not seen, so there are none
-        with ``cv=None``.
+        Probabilities are learned from decision values of samples that the machine had not seen, so there
+        are none with ``cv=None``.
 
         Parameters
         ----------

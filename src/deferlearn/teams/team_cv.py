@@ -85,8 +85,8 @@ class TeamCV(SearchTeam):
           SVM without the deferred samples are tried with SVMs only;
         - "assisted": `AssistedTriage`, the same idea for all other machines.
 
-        Human time is not spent on a tie: where asking does no better than "automation", that is chosen. With
-        more than two classes, teams that spend a half or a quarter of the budget are tried, too.
+        Human time is not spent on a tie: where asking does no better than "automation", that is chosen.
+        With more than two classes, teams that spend half or a quarter of the budget are tried, too.
     alphas : int or array-like of float, default=7
         Regularisations of the SVMs: values, or a number of them, evenly spaced on a logarithmic scale from
         0.001 to 10 for the linear kernel and from 0.0001 to 1 for the rbf kernel.
@@ -112,14 +112,14 @@ class TeamCV(SearchTeam):
     class_weight : dict, "balanced" or None, default=None
         The cost of an error on each class, whoever errs.
     classes : {"auto", "grades"} or sequence of labels, default="auto"
-        "auto": two classes, or more without an order, each of which has a machine against the rest.
+        "auto": two classes; or more without an order, with a machine for each class against the rest.
         "grades": ordered as numbers are, with a machine for each step from a grade to the next. For words,
         give the grades from the lowest to the highest.
     cost_matrix : array-like of shape (n_classes, n_classes) or None, default=None
         What each answer (column) to a case of each class (row) costs, in units of one error and in the
         order of `classes_`. None: every error costs 1, or 1 per grade. The human's answers cost exactly
         this; the machine is trained with the mean cost of the errors on a class as its weight, and
-        answers with the least expected cost.
+        gives the answer with the smallest expected cost.
     deferral_cost : float, default=0.0
         The cost of human time per deferred case, in units of one error.
     n_jobs : int or None, default=None
@@ -144,7 +144,7 @@ class TeamCV(SearchTeam):
     teams_ : dict
         With several budgets, the winner for each of them, fitted on all samples.
     classes_ : ndarray of shape (n_classes,)
-        The labels, in order; of two, the second is the positive class.
+        The labels, in order; if there are two, the second is the positive class.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)

@@ -430,7 +430,7 @@ ONE_SIDED = [(np.flatnonzero(Y == 1), np.flatnonzero(Y == -1))]
         ),
         ({"y": np.arange(120) / 7}, "Unknown label type: continuous"),
         ({**THREE, "pos_label": 1}, "pos_label=1 is for two classes, but y has 3"),
-        ({**THREE, "false_negative": 5.0}, "costs of two classes, but y has 3"),
+        ({**THREE, "false_negative": 5.0}, "costs for two classes, but y has 3"),
         ({"y": np.where(np.arange(120) == 3, np.nan, Y)}, "row 3 has no label"),
         ({"y": WORDS, "human_labels": WORDS}, "Give pos_label='sick' or pos_label='well'"),
         ({"pos_label": 2}, "pos_label=2 is none of the classes"),

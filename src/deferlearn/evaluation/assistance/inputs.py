@@ -43,7 +43,7 @@ class Costs:
         if n_classes > 2 and self.false_positive != self.false_negative:
             raise ValueError(
                 f"false_positive={self.false_positive:g} and false_negative={self.false_negative:g} are "
-                f"costs of two classes, but y has {n_classes}: give the same number for both, which is "
+                f"costs for two classes, but y has {n_classes}: give the same number for both, which is "
                 "then the cost of any error"
             )
 
@@ -68,7 +68,7 @@ class Answers:
     classes : ndarray of shape (n_classes,)
         The labels, in their order.
     graded : bool
-        Whether they are more than two, and grades.
+        Whether there are more than two, which are grades.
     pos_label : label
         The positive one of two; None if there are more.
     truth, human : ndarray of int

@@ -38,7 +38,7 @@ class AssistanceReport(Findings):
         `deferred` in the test parts, `error`, `sensitivity`, `specificity`, `cost`; `difference`, the
         team's cost minus the machine's; `versus_human`, the cost minus that of the human alone; all of
         these with `_low` and `_high`. With more than two classes `macro_f1` takes the place of sensitivity
-        and specificity; of grades there are also `grade_error`, with its ends, and `quadratic_kappa`.
+        and specificity; for grades there are also `grade_error`, with its ends, and `quadratic_kappa`.
         `machine_error_on_deferred` and `human_error_on_deferred` are errors on the deferred cases.
         `break_even_factor` is the factor of the human's errors there at which team and machine cost the
         same: 0 if the team costs more even with humans who never err, None if no factor does.

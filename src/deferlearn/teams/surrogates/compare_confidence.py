@@ -55,10 +55,10 @@ class CompareConfidence(GainTeam):
         The cost of an error on each class, whoever errs. The classifiers are fitted with these weights,
         and scores are differences of expected costs.
     classes : {"auto", "grades"} or sequence of labels, default="auto"
-        The order of the classes, as in `AssistedSVC`; this method knows none.
+        The order of the classes, as in `AssistedSVC`; this method makes no use of it.
     cost_matrix : array-like of shape (n_classes, n_classes) or None, default=None
-        What each answer to a case of each class costs, as in `AssistedSVC`. This method knows one cost per
-        class, the mean of its errors.
+        What each answer to a case of each class costs, as in `AssistedSVC`. This method uses one cost per
+        class: the mean cost of its errors.
     deferral_cost : float, default=0.0
         Cost of human time per case, in units of one error. It is subtracted from the scores.
     cv : int, splitter or None, default=5
@@ -72,7 +72,7 @@ class CompareConfidence(GainTeam):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels, in order; of two, the second is the positive class.
+        The labels, in order; if there are two, the second is the positive class.
     machine_, human_model_ : classifier
         The fitted models. Their classes are the places of the labels in `classes_`, and 0 for wrong, 1 for
         right. `sklearn.dummy.DummyClassifier` where all samples were alike.
@@ -239,7 +239,7 @@ def _fitted(model: Any, X: Array, y: NDArray[np.int64], weights: Array | None, s
             return model.fit(X, y)
         if not has_fit_parameter(model, "sample_weight"):
             raise ValueError(
-                f"The fit of {model!r} takes no sample_weight, so errors cannot be weighted; take another "
+                f"The fit of {model!r} takes no sample_weight, so errors cannot be weighted; use another "
                 "classifier, or None."
             )
         return model.fit(X, y, sample_weight=weights)

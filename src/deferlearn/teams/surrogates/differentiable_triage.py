@@ -79,10 +79,10 @@ class DifferentiableTriage(LearnedTeam):
     class_weight : dict, "balanced" or None, default=None
         The cost of an error on each class, whoever errs.
     classes : {"auto", "grades"} or sequence of labels, default="auto"
-        The order of the classes, as in `AssistedSVC`; this method knows none.
+        The order of the classes, as in `AssistedSVC`; this method makes no use of it.
     cost_matrix : array-like of shape (n_classes, n_classes) or None, default=None
-        What each answer to a case of each class costs, as in `AssistedSVC`. This method knows one cost per
-        class, the mean of its errors.
+        What each answer to a case of each class costs, as in `AssistedSVC`. This method uses one cost per
+        class: the mean cost of its errors.
     deferral_cost : float, default=0.0
         Cost of human time per case, in units of one error. Samples are deferred only if they gain more.
     cv : int, splitter or None, default=5
@@ -96,7 +96,7 @@ class DifferentiableTriage(LearnedTeam):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels, in order; of two, the second is the positive class.
+        The labels, in order; if there are two, the second is the positive class.
     deferred_ : ndarray of bool of shape (n_samples_fit_,)
         The samples that were deferred in training.
     n_iter_ : int

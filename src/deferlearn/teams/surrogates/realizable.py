@@ -86,10 +86,10 @@ class RealizableSurrogate(SurrogateTeam):
     class_weight : dict, "balanced" or None, default=None
         The cost of an error on each class, whoever errs: the weights of the losses.
     classes : {"auto", "grades"} or sequence of labels, default="auto"
-        The order of the classes, as in `AssistedSVC`; this method knows none.
+        The order of the classes, as in `AssistedSVC`; this method makes no use of it.
     cost_matrix : array-like of shape (n_classes, n_classes) or None, default=None
-        What each answer to a case of each class costs, as in `AssistedSVC`. This method knows one cost per
-        class, the mean of its errors.
+        What each answer to a case of each class costs, as in `AssistedSVC`. This method uses one cost per
+        class: the mean cost of its errors.
     deferral_cost : float, default=0.0
         Cost of human time per case. It is subtracted from the scores, which are differences of the softmax.
     cv : int, splitter or None, default=5
@@ -103,7 +103,7 @@ class RealizableSurrogate(SurrogateTeam):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels, in order; of two, the second is the positive class.
+        The labels, in order; if there are two, the second is the positive class.
     coef_ : ndarray of shape (n_classes + 1, n_features)
         Weights of the features in their own units: a row per class, and the last for deferral.
     intercept_ : ndarray of shape (n_classes + 1,)
