@@ -5,12 +5,11 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from deferlearn._utils.types import Array
 from deferlearn.teams.candidates import DEFAULT_POLICIES
 from deferlearn.teams.machine import MachineSettings
-from deferlearn.teams.machines import check_kernel, kernel_name, machines_of
+from deferlearn.teams.machines import check_kernel, kernel_name, machines_of, suits_rbf
 from deferlearn.teams.search_team import SearchTeam
 
 
@@ -52,7 +51,8 @@ class AssistedSVCCV(SearchTeam):
     kernels : "auto" or sequence of str or dict, default="auto"
         Kernels to try: a name, or a dict such as ``{"kernel": "rbf", "gamma": 0.1}``. The name "rbf" stands
         for three widths, by the distances between samples: with their median square D, gamma is 0.3 / D,
-        1 / D and 3 / D. "auto" is "linear" and "rbf", and for sparse features "linear" alone.
+        1 / D and 3 / D. "auto" is "linear" and "rbf"; for sparse features, and for more than 5,000 samples,
+        "linear" alone.
     scoring : str, callable or None, default=None
         None is the mean cost of the team's answers: the class weight where the answer is wrong, and
         `deferral_cost` for each deferred case; without these two, the error. Otherwise a metric of
@@ -141,7 +141,7 @@ class AssistedSVCCV(SearchTeam):
     def _machines(self, X: Any, y: Array, several: bool) -> list[MachineSettings]:
         kernels = self.kernels
         if self._auto_kernels():
-            kernels = ("linear",) if sp.issparse(X) else ("linear", "rbf")
+            kernels = ("linear", "rbf") if suits_rbf(X) else ("linear",)
         return machines_of(self.alphas, kernels, self.fit_intercept, X, y)
 
     def _policies(self) -> Sequence[Any]:

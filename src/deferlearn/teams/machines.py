@@ -18,6 +18,8 @@ ALPHAS = (1e-3, 10.0)
 # Of the rbf kernel, in units of one over the typical squared distance, by so many rows.
 WIDTHS = (0.3, 1.0, 3.0)
 MEASURED_ROWS = 500
+# With more samples than this, the exact solutions of a grid of kernel machines would take hours.
+MOST_FOR_RBF = 5000
 KERNEL_PARAMETERS = {"kernel", "degree", "gamma", "coef0"}
 
 
@@ -52,6 +54,11 @@ def _widths_of(kernel: Any, X: Any) -> list[dict[str, Any]]:
         typical = typical_distance(X)
         return [{"kernel": kernel, "gamma": width / typical} for width in WIDTHS]
     return [{"kernel": kernel}]
+
+
+def suits_rbf(X: Any) -> bool:
+    """Whether a search tries the rbf kernel where nothing else is asked for."""
+    return not sp.issparse(X) and X.shape[0] <= MOST_FOR_RBF
 
 
 def typical_distance(X: Array) -> float:

@@ -16,7 +16,7 @@ from deferlearn.teams.brought import BroughtSettings, GivenScores, check_machine
 from deferlearn.teams.context import FoldContext
 from deferlearn.teams.folds import stratified_folds
 from deferlearn.teams.forest import ForestClassifier
-from deferlearn.teams.machines import machines_of
+from deferlearn.teams.machines import machines_of, suits_rbf
 from deferlearn.teams.parameters import draw_seed
 from deferlearn.teams.samples import Samples
 from deferlearn.teams.search_team import SearchTeam
@@ -74,7 +74,8 @@ class TeamCV(SearchTeam):
     machines : "auto" or sequence of str or classifier, default="auto"
         Machines to try: "linear" and "rbf" are SVMs, with several regularisations and widths, "forest" is a
         random forest and "boosting" is gradient boosting; any other classifier of scikit-learn's kind is
-        fitted by itself. "auto" is these four; for sparse features "linear" and "forest".
+        fitted by itself. "auto" is these four, for more than 5,000 samples without "rbf"; for sparse
+        features "linear" and "forest".
     policies : "auto" or sequence, default="auto"
         Ways to share the work; of those that nearly tie the first is chosen.
 
@@ -218,8 +219,11 @@ class TeamCV(SearchTeam):
         if self._given_scores:
             return [GivenScores()]
         asked = self._asked_machines()
-        if sp.issparse(X) and isinstance(self.machines, str):
-            asked = [name for name in asked if name in ("linear", "forest")]
+        if isinstance(self.machines, str):
+            if sp.issparse(X):
+                asked = [name for name in asked if name in ("linear", "forest")]
+            elif not suits_rbf(X):
+                asked = [name for name in asked if name != "rbf"]
         found: list[Any] = []
         for machine in asked:
             if isinstance(machine, str) and machine in SVMS:
