@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from itertools import combinations
 
 import numpy as np
@@ -11,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from deferlearn.teams import AssistedSVCCV
+from deferlearn.teams import AssistedSVCCV, TeamCV
 from deferlearn.teams.machines import MEASURED_ROWS, machines_of, typical_distance
+from deferlearn.teams.selector import Selector
 
 RNG = np.random.RandomState(0)
 X = RNG.normal(size=(40, 3))
@@ -108,3 +110,37 @@ def test_widths_are_positive_numbers(rows):
     typical = typical_distance(rows)
     assert typical > 0
     assert np.isfinite(1.0 / typical)
+
+
+def test_automatic_grids_leave_the_rbf_kernel_out_where_it_would_take_hours(monkeypatch):
+    signs = np.where(np.arange(41) % 2 == 0, 1.0, -1.0)
+    wide = np.vstack([X, X[:1]])
+    searches = (AssistedSVCCV(alphas=[0.1]), TeamCV(alphas=[0.1]))
+    for search in searches:
+        assert "rbf SVM" in {machine.family for machine in search._machines(wide, signs, False)}
+    monkeypatch.setattr("deferlearn.teams.machines.MOST_FOR_RBF", 40)
+    for search in searches:
+        assert "rbf SVM" not in {machine.family for machine in search._machines(wide, signs, False)}
+    asked = AssistedSVCCV(alphas=[0.1], kernels=["rbf"])._machines(wide, signs, False)
+    assert {machine.family for machine in asked} == {"rbf SVM"}
+
+
+def test_a_search_on_many_samples_sweeps_in_larger_steps(monkeypatch):
+    """The steps of the winner's own fit stay as they are."""
+    seen = []
+    run = Selector.run
+
+    def noted(self, objective, loss, n):
+        seen.append((self.ratio, self.delta))
+        return run(self, objective, loss, n)
+
+    monkeypatch.setattr(Selector, "run", noted)
+    monkeypatch.setattr("deferlearn.teams.assisted_svc.FEW_SAMPLES", 39)
+    search = AssistedSVCCV(
+        0.2, alphas=[0.1], kernels=["linear"], policies=["margin"], random_state=0
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        search.fit(X, Y, human_labels=Y)
+    sweeps = [delta for ratio, delta in seen if ratio == "sweep"]
+    assert sweeps == [0.5, 0.1]
