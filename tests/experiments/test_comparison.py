@@ -136,8 +136,8 @@ def test_baselines():
 def test_searches(part, name, monkeypatch):
     small = {"alphas": [0.1], "policies": ["uncertainty", "margin", "automation"]}
 
-    def search(random_state):
-        return AssistedSVCCV(**small, random_state=random_state)
+    def search(random_state, classes):
+        return AssistedSVCCV(**small, random_state=random_state, classes=classes)
 
     monkeypatch.setattr(comparison, "TEAM_SEARCH", search)
     monkeypatch.setattr(comparison, "AssistedSVCCV", search)

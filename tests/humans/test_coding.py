@@ -109,6 +109,9 @@ def test_bad_cost_matrices(costs, message):
         (["b", "a"], ["a", "b", "c"], "no sample of 'c'"),
         (["b", "a"], ["a", "a", "b"], "different grades"),
         (["b", "a"], "ordered", "must be 'auto', 'grades'"),
+        (["b", "a"], None, "must be 'auto', 'grades'"),
+        (["b", "a"], 3, "must be 'auto', 'grades'"),
+        (["b", "a"], [["a"], ["b"]], "must be 'auto', 'grades'"),
         (["a", "a"], "auto", "1 class, 'a'"),
     ],
 )

@@ -427,9 +427,7 @@ def test_bad_humans_are_refused_as_by_the_assisted_machine(name, human):
 
 
 @pytest.mark.parametrize("name", TEAMS)
-@pytest.mark.parametrize(
-    ("Z", "y"), [(X, np.arange(80) % 3), (X, np.ones(80)), (X, Y + 0.5 * RNG.rand(80)), (X[:70], Y)]
-)
+@pytest.mark.parametrize(("Z", "y"), [(X, np.ones(80)), (X, Y + 0.5 * RNG.rand(80)), (X[:70], Y)])
 def test_bad_samples_are_refused_as_by_the_assisted_machine(name, Z, y):
     with pytest.raises(ValueError, match=r".") as expected:
         AssistedSVC().fit(Z, y)

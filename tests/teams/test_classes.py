@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import softmax
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_iris, make_blobs
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -394,6 +394,106 @@ def test_a_search_spends_less_than_the_budget_where_that_is_better():
     assert search.best_params_["policy"] == "uncertainty"
     assert search.deferral_rate_ == pytest.approx(0.15)
     assert search.score_assisted(x[:, None], y, said) > search.score(x[:, None], y)
+
+
+@pytest.mark.parametrize("machine", [LogisticRegression(), RandomForestClassifier(10)])
+def test_two_classes_need_no_order(machine):
+    X, y, said = data(n_classes=2)
+    labels = np.array(["well", "sick"])  # the alphabet has it the other way round
+    team = fit(
+        UncertaintyTriage(machine=machine, classes=["well", "sick"], random_state=0),
+        X, labels[y], labels[said],
+    )  # fmt: skip
+    assert team.classes_.tolist() == ["sick", "well"]
+    assert team.score(X, labels[y]) > 0.7
+
+
+def test_costs_of_errors_do_not_depend_on_the_order_of_the_samples():
+    X, y, said = data()
+    weight = np.random.RandomState(3).uniform(0.1, 1.0, size=N)
+    order = np.random.RandomState(4).permutation(N)
+    one, other = (
+        CompareConfidence(cv=None, random_state=0).fit(
+            X[rows], y[rows], human_labels=said[rows], sample_weight=weight[rows]
+        )
+        for rows in (np.arange(N), order)
+    )
+    np.testing.assert_allclose(one.deferral_score(X), other.deferral_score(X), atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_class_that_humans_take_is_never_the_machines_answer(kernel, seed):
+    rng = np.random.RandomState(seed)
+    X, y = rng.normal(size=(60, 2)), rng.randint(5, size=60)
+    loss = np.where(y == 4, 0.0, 4.0)
+    clf = AssistedSVC(0.3, alpha=0.001, kernel=kernel, cv=None).fit(X, y, human_loss=loss)
+    lost = [k for k in range(5) if not (y[~clf.deferred_] == k).any()]
+    assert not set(lost) & set(clf.predict(rng.normal(size=(2000, 2))))
+
+
+def test_a_loss_that_is_given_is_what_the_human_costs():
+    """With a cost matrix, too: it says what machines cost."""
+    X, y, said = data()
+    costs = 1.0 + np.arange(16.0).reshape(4, 4)
+    np.fill_diagonal(costs, 0.0)
+    options = {"alpha": 0.05, "budget": 0.1, "cost_matrix": costs, "random_state": 0, "cv": None}
+    by_label = AssistedSVC(**options).fit(X, y, human_labels=said)
+    by_loss = AssistedSVC(**options).fit(X, y, human_loss=4.0 * costs[y, said])
+    np.testing.assert_allclose(by_label.human_loss_, 4.0 * costs[y, said])
+    np.testing.assert_allclose(by_loss.human_loss_, by_label.human_loss_)
+
+
+def test_costs_in_another_order_of_the_classes():
+    X, y, _ = data()
+    labels = np.array(LEVELS)
+    frame = pd.DataFrame(1.0 - np.eye(4), index=LEVELS[::-1], columns=LEVELS[::-1])
+    with pytest.raises(ValueError, match="cost_matrix has the index 'severe', 'moderate', 'mild'"):
+        FullAutomation(cost_matrix=frame, classes=LEVELS).fit(X, labels[y])
+    FullAutomation(cost_matrix=frame.loc[LEVELS, LEVELS], classes=LEVELS, cv=None).fit(X, labels[y])
+
+
+class SureOfNothing(ClassifierMixin, BaseEstimator):
+    """A team of other authors, whose classes are sorted."""
+
+    def __init__(self, budget=0.2):
+        self.budget = budget
+
+    def fit(self, X, y, human_labels=None):
+        self.model_ = GaussianNB().fit(X, y)
+        self.classes_, self.deferral_rate_, self.deferral_threshold_ = (
+            self.model_.classes_,
+            0.0,
+            np.inf,
+        )
+        return self
+
+    def predict(self, X):
+        return self.model_.predict(X)
+
+    def decision_function(self, X):
+        return self.model_.predict_joint_log_proba(X)
+
+    def deferral_score(self, X):
+        return np.zeros(len(X))
+
+    def predict_assisted(self, X, human_labels):
+        return self.predict(X)
+
+
+def test_a_winner_of_other_authors_has_an_order_of_its_own():
+    X, y, said = data()
+    search = TeamCV(
+        machines=["linear"],
+        alphas=[0.1],
+        policies=[SureOfNothing()],
+        classes=[2, 0, 1, 3],
+        random_state=0,
+    )
+    fit(search, X, y, said)
+    np.testing.assert_array_equal(search.predict(X), search.best_estimator_.predict(X))
+    assert search.best_score_ > -0.6
 
 
 def test_a_machine_with_pairwise_decisions_is_refused():

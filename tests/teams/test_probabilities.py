@@ -86,6 +86,15 @@ def test_steps_that_contradict_each_other_are_made_to_fall():
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
 
 
+def test_a_grade_that_was_not_seen_is_unlikely():
+    coding, _ = code_classes(np.arange(3), "grades")
+    rng = np.random.RandomState(0)
+    codes = rng.randint(2, size=100)
+    scores = rng.normal(size=(100, 2))
+    p = np.exp(calibrate_classes(scores, codes, coding)(scores))
+    np.testing.assert_allclose(p[:, 2], 1 / 102, rtol=0.01)
+
+
 def test_sides_are_logistic_curves_where_these_agree_with_the_answers():
     """Against scikit-learn on the cases of each answer."""
     rng = np.random.RandomState(0)

@@ -10,7 +10,13 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from deferlearn._utils.checks import plain
 from deferlearn._utils.products import row_products
 from deferlearn._utils.types import Array
-from deferlearn.humans.answers import NUMERIC, WORD_HINT, WORDS_FOR_MISSING, shown
+from deferlearn.humans.answers import (
+    NUMERIC,
+    WORD_HINT,
+    WORDS_FOR_MISSING,
+    as_objects,
+    shown,
+)
 
 Codes = NDArray[np.int64]
 
@@ -34,6 +40,8 @@ class Coding:
         the weight of the class in training.
     weights : ndarray of shape (n_classes,)
         The weight of each class that its row of a cost matrix stands for; 1 without a cost matrix.
+    graded : bool
+        Whether the classes were given as grades, which two can be, too.
     stakes : ndarray of shape (n_classes, n_classes)
         The costs times the mean weight of the samples of each class. A machine that knows probabilities
         chooses its answer by them.
@@ -44,6 +52,7 @@ class Coding:
     costs: Array
     weights: Array
     stakes: Array
+    graded: bool = False
 
     @property
     def several(self) -> bool:
@@ -107,6 +116,8 @@ def code_classes(y: Any, classes: Any = "auto", cost_matrix: Any = None) -> tupl
     found = np.unique(y)
     graded = not (isinstance(classes, str) and classes == "auto")
     order = _order_of(classes, found) if graded else found
+    if len(order) == 2:
+        order = found  # two classes need no order: mistakes cost the same in either
     if len(found) < 2:
         raise ValueError(f"y has 1 class, {plain(found[0])!r}; at least two classes are needed.")
     codes = codes_among(y, order, "y")
@@ -114,17 +125,18 @@ def code_classes(y: Any, classes: Any = "auto", cost_matrix: Any = None) -> tupl
     steps = np.abs(np.subtract.outer(np.arange(len(order)), np.arange(len(order)))).astype(float)
     plain_costs = steps if name == GRADES else np.minimum(steps, 1.0)
     if cost_matrix is None:
-        return Coding(order, name, plain_costs, np.ones(len(order)), plain_costs), codes
+        weights = np.ones(len(order))
+        return Coding(order, name, plain_costs, weights, plain_costs, graded), codes
     costs = _check_costs(cost_matrix, order)
     weights = costs.sum(axis=1) / plain_costs.sum(axis=1)
-    return Coding(order, name, costs / weights[:, None], weights, costs), codes
+    return Coding(order, name, costs / weights[:, None], weights, costs, graded), codes
 
 
 def grades_in(y: Any, classes: Any) -> Any:
     """The parameter ``classes``, with the order that an ordered pandas Categorical knows for "grades"."""
     kind = getattr(y, "dtype", None)
     if isinstance(classes, str) and classes == GRADES and getattr(kind, "ordered", False):
-        there = set(np.unique(np.asarray(y)).tolist())
+        there = set(as_objects(np.asarray(y)).tolist())
         return [label for label in kind.categories.tolist() if label in there]  # type: ignore[union-attr]
     return classes
 
@@ -172,7 +184,13 @@ def _order_of(classes: Any, found: NDArray[Any]) -> NDArray[Any]:
                 "known: give the grades in their order, as in classes=['none', 'mild', 'severe']."
             )
         return found
-    order = [plain(label) for label in classes]
+    try:
+        order = [plain(label) for label in classes]
+        hash(tuple(order))
+    except TypeError:
+        raise ValueError(
+            f"classes={classes!r} must be 'auto', 'grades', or the grades in their order."
+        ) from None
     if len(set(order)) != len(order) or len(order) < 2:
         raise ValueError(f"classes={order!r} must be at least two different grades in their order.")
     missing = [plain(label) for label in found.tolist() if label not in order]
@@ -209,6 +227,13 @@ def _check_costs(given: Any, order: NDArray[Any]) -> Array:
 def check_cost_matrix(given: Any, classes: list[Any]) -> Array:
     """Costs as a matrix of finite numbers, 0 or larger, with a row and a column per class."""
     n = len(classes)
+    for axis in ("index", "columns"):
+        names = list(getattr(given, axis, ())) if hasattr(given, "columns") else []
+        if names != classes and len(names) == n and set(names) == set(classes):
+            raise ValueError(
+                f"cost_matrix has the {axis} {shown(names)}, but the order of the classes is "
+                f"{shown(classes)}: give cost_matrix.loc[{classes!r}, {classes!r}]."
+            )
     try:
         costs = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError) as error:

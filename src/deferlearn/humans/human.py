@@ -117,6 +117,9 @@ def read_human(
         else:
             two = {"human_loss": _from_loss, "human_scores": _from_scores}
             human = two.get(name, _from_labels)(table, y, coding.classes)
+    if name == "human_loss":  # what it costs, whatever the class weighs by a cost matrix
+        each = coding.weights[codes]
+        human = replace(human, loss=human.loss / each, answer_loss=human.answer_loss / each)
     for caught in gaps:
         if caught.category is not UserWarning:  # of another package, and none of our notes
             warnings.warn_explicit(caught.message, caught.category, caught.filename, caught.lineno)

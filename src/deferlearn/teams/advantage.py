@@ -230,7 +230,7 @@ class AdvantageTriage(Triage):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Cases.
-        machine_scores : array-like of shape (n_samples,) or (n_samples, 2), default=None
+        machine_scores : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
             The machine's scores, for a team that was fitted with such scores.
 
         Returns

@@ -434,7 +434,7 @@ class AssistedSVC(SVMTeam):
                 context = replace(context, folds=folds)
             self._say(f"policy and threshold, by {len(context.folds)} folds")
             threshold = self._held_out_threshold(policy, context, own, rate)
-        self._note_probabilities(context, rate)
+        self._note_probabilities(context)
         if rate in (0.0, 1.0) and self.budget != 0:
             which, what = (
                 ("all samples were", "every case") if rate else ("no sample was", "no case")
@@ -449,7 +449,7 @@ class AssistedSVC(SVMTeam):
         self.policy_ = policy
         self._threshold, self._rate = threshold, rate
 
-    def _note_probabilities(self, context: FoldContext, rate: float) -> None:
+    def _note_probabilities(self, context: FoldContext) -> None:
         """Learn probabilities from held-out samples, of machines that were selected for like this one."""
         samples = context.samples
         self._odds = None

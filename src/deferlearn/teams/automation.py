@@ -121,7 +121,7 @@ class FullAutomation(MachineTeam):
             The batch.
         budget : float, int or None, default=None
             Checked, and not used.
-        machine_scores : array-like of shape (n_samples,) or (n_samples, 2), default=None
+        machine_scores : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
             The machine's scores, for a team that was fitted with such scores.
 
         Returns
@@ -198,7 +198,7 @@ class NoAutomation(Team):
             The batch.
         budget : float, int or None, default=None
             Checked, and not used.
-        machine_scores : array-like of shape (n_samples,) or (n_samples, 2), default=None
+        machine_scores : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
             The machine's scores, for a team that was fitted with such scores.
 
         Returns

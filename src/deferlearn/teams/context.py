@@ -16,7 +16,7 @@ from deferlearn.humans.coding import Codes, codes_among
 from deferlearn.objective import NumericalError
 from deferlearn.teams.folds import splits_from
 from deferlearn.teams.held_out import Split, held_out
-from deferlearn.teams.machine import MachineSettings
+from deferlearn.teams.machine import MachineSettings, below_others
 from deferlearn.teams.probabilities import ClassMachine, calibrate_classes, margins_in
 from deferlearn.teams.samples import Samples
 
@@ -233,7 +233,11 @@ def _class_scores(
             machine: Any = part.with_alpha(alphas[place]).machine_in(objective)
             decided = machine.decide_by(values) if share else machine.decision_function(new)
             found[place].append(decided)
-    return [one if isinstance(one, NumericalError) else np.column_stack(one) for one in found]
+    lost = whole.lost_among(np.ones(len(whole), dtype=bool))
+    return [
+        one if isinstance(one, NumericalError) else below_others(np.column_stack(one), lost)
+        for one in found
+    ]
 
 
 def places(score: Array, rate: float) -> Array:
@@ -270,7 +274,7 @@ def _fit_and_ask(
         warnings.simplefilter("ignore", UserWarning)
         team = clone(team).fit(part.X, part.labels, **part.human.given)
     new = samples.seen_by(test, train)
-    if samples.coding.several:
+    if hasattr(team, "predict"):
         said = codes_among(np.asarray(team.predict(new)), samples.classes, "predict(X)")
     else:
         said = samples.coding.by_votes(team.decision_function(new))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -184,13 +184,31 @@ class Machine:
 
 @dataclass(eq=False)
 class SumMachine:
-    """Machines for two classes that together tell several apart, a column of decision values each."""
+    """Machines for two classes that together tell several apart, a column of decision values each.
+
+    Attributes
+    ----------
+    parts : list of Machine
+        The machines.
+    lost : list of int
+        Classes of which no sample was left to learn from: they are never the answer.
+    """
 
     parts: list[Machine]
+    lost: list[int] = field(default_factory=list)
 
     def decision_function(self, X: Any) -> Array:
         """Decision values of validated rows: (n_samples, n_machines)."""
-        return np.column_stack([part.decision_function(X) for part in self.parts])
+        values = np.column_stack([part.decision_function(X) for part in self.parts])
+        return below_others(values, self.lost)
+
+
+def below_others(values: Array, lost: list[int]) -> Array:
+    """Decision values in which lost classes are below all others."""
+    if lost:
+        others = np.delete(values, lost, axis=1)
+        values[:, lost] = others.min(axis=1, keepdims=True) - 1.0
+    return values
 
 
 AnyMachine = Machine | SumMachine

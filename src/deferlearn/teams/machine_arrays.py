@@ -203,7 +203,7 @@ def as_arrays(machine: Any) -> Any:
         return Machine(machine.settings, none, None, np.empty(0), machine.coef, machine.intercept)
     if isinstance(machine, SumMachine):
         parts = [as_arrays(part) for part in machine.parts]
-        return None if None in parts else SumMachine(parts)
+        return None if None in parts else SumMachine(parts, machine.lost)
     if isinstance(machine, BlendedMachine):
         members = [as_arrays(member) for member in machine.members]
         return None if None in members else MeanMachine(members)

@@ -84,7 +84,8 @@ def error_weights(class_weight: Any, codes: Any, classes: Any) -> Any:
     """What an error on each sample costs, by the places of their labels among the classes."""
     if class_weight is None:
         return np.ones(len(codes))
-    if not (isinstance(class_weight, dict) or class_weight == "balanced"):
+    balanced = isinstance(class_weight, str) and class_weight == "balanced"
+    if not (isinstance(class_weight, dict) or balanced):
         raise ValueError(
             f"class_weight={class_weight!r} must be None, 'balanced' or a dict with a weight per class."
         )

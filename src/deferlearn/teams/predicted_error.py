@@ -106,7 +106,8 @@ class PredictedErrorTriage(Triage):
     Notes
     -----
     Of `human_loss` only this is used: above 1, the hinge loss of an undecided answer, the human is
-    wrong. Samples without an answer are left out of the two models, and a warning says how many.
+    wrong; with more than two classes, from half an error on. Samples without an answer are left out of
+    the two models, and a warning says how many.
 
     The machine's errors are those on its own training samples, as in the paper. A machine that has
     memorised them errs nowhere, and there is nothing to predict.

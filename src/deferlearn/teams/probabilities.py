@@ -13,7 +13,7 @@ from scipy.special import expit
 
 from deferlearn._utils.types import Array, Bools
 from deferlearn.humans.coding import GRADES, Codes, Coding
-from deferlearn.teams.calibration import calibrate
+from deferlearn.teams.calibration import Calibration, calibrate
 from deferlearn.teams.odds import (
     AnyCalibration,
     SidedCalibration,
@@ -94,14 +94,19 @@ def calibrate_classes(
     """
     if coding.kind == GRADES and scores.shape[1] == len(coding.classes) - 1:
         ones = np.ones(len(codes))
-        curves = [
-            calibrate(scores[:, k], signs, ones) for k, signs in enumerate(coding.signs(codes).T)
-        ]
+        curves = [_step(scores[:, k], signs, ones) for k, signs in enumerate(coding.signs(codes).T)]
         return StepCalibration(
             np.array([curve.slope for curve in curves]),
             np.array([curve.offset for curve in curves]),
         )
     return _fit_softmax(scores, codes, votes)
+
+
+def _step(scores: Array, signs: Array, ones: Array) -> Calibration:
+    """The curve of one step; one that was always reached, or never, is nearly certain."""
+    if abs(signs.sum()) == len(signs):
+        return Calibration(0.0, float(signs[0] * np.log(len(signs) + 1.0)))
+    return calibrate(scores, signs, ones)
 
 
 def _fit_softmax(scores: Array, codes: Codes, votes: bool) -> SoftmaxCalibration:

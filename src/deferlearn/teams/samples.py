@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deferlearn._utils.types import Array, Bools, Index
-from deferlearn.humans.coding import Codes, Coding, code_signs
+from deferlearn.humans.coding import CLASSES, Codes, Coding, code_signs
 from deferlearn.humans.human import Human
-from deferlearn.teams.machine import AnyMachine, SumMachine, machine_of
+from deferlearn.teams.machine import AnyMachine, SumMachine, below_others, machine_of
 
 if TYPE_CHECKING:
     from deferlearn.objective import NumericalError
@@ -92,7 +92,8 @@ class Samples:
             return machine
         rows = np.flatnonzero(self.trained_on)
         if isinstance(machine, SumMachine):
-            return SumMachine([replace(part, support=rows[part.support]) for part in machine.parts])
+            parts = [replace(part, support=rows[part.support]) for part in machine.parts]
+            return replace(machine, parts=parts)
         return replace(machine, support=rows[machine.support])
 
     def seen_by(self, rows: Index, fitted: Index) -> Any:
@@ -116,12 +117,18 @@ class Samples:
         if not kept.any():  # then it answers with the majority, as a machine for two classes does
             most = np.array([np.bincount(self.codes).argmax()])
             signs = np.repeat(self.coding.signs(most).T, len(self), axis=1)
-        return SumMachine(
-            [
-                machine_of(part, self.X, own, self.weights, self.settings)
-                for part, own in zip(objective.parts, signs, strict=True)
-            ]
-        )
+        parts = [
+            machine_of(part, self.X, own, self.weights, self.settings)
+            for part, own in zip(objective.parts, signs, strict=True)
+        ]
+        return SumMachine(parts, self.lost_among(kept))
+
+    def lost_among(self, kept: Bools) -> list[int]:
+        """Of several classes without an order, those of which no sample is kept, if any is."""
+        if self.coding.kind != CLASSES or not kept.any():
+            return []
+        there = np.bincount(self.codes[kept], minlength=len(self.classes))
+        return [int(code) for code in np.flatnonzero(there == 0)]
 
     def told_apart(self) -> Iterator[Self]:
         """The same samples with two classes, once for each machine that tells classes apart."""
@@ -163,7 +170,8 @@ class Samples:
         """Decision values of a machine that was fitted on these samples, or on some of them."""
         if isinstance(machine, SumMachine):
             parts = zip(objective.parts, machine.parts, strict=True)
-            return np.column_stack([self.own_decisions(part, own) for part, own in parts])
+            values = np.column_stack([self.own_decisions(part, own) for part, own in parts])
+            return below_others(values, machine.lost)
         if self.settings.linear or len(machine.support) == 0:
             return machine.decision_function(self.X)
         return np.asarray(objective.own_decisions)

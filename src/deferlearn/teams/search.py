@@ -13,7 +13,7 @@ from sklearn.exceptions import FitFailedWarning
 from deferlearn._utils.progress import Progress
 from deferlearn._utils.types import Array, Bools, Index
 from deferlearn.humans.answers import find_missing
-from deferlearn.humans.coding import GRADES, Codes
+from deferlearn.humans.coding import Codes
 from deferlearn.humans.losses import majority_labels
 from deferlearn.metrics import evaluate_team, find_metric
 from deferlearn.objective import NumericalError
@@ -263,7 +263,7 @@ class Search:
                 said[fold],
                 lambda: part,
                 samples.classes,
-                ordered=samples.coding.kind == GRADES,
+                ordered=samples.coding.graded,
             )
             if not np.isfinite(value):
                 raise ValueError(

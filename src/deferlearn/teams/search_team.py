@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -300,6 +300,16 @@ class SearchTeam(Team):
         X, scores = self._for_winner(X, machine_scores)
         decision: Array = self.best_estimator_.decision_function(X, **scores)
         return decision
+
+    def predict(self, X: Any, *, machine_scores: Any = None) -> NDArray[Any]:
+        """The machine's answer for every row, deferred or not; see `Team.predict`."""
+        check_is_fitted(self)
+        winner = self.best_estimator_
+        if isinstance(winner, Team) or not hasattr(winner, "predict"):
+            return super().predict(X, machine_scores=machine_scores)
+        X, scores = self._for_winner(X, machine_scores)
+        labels: NDArray[Any] = winner.predict(X, **scores)
+        return labels
 
     def _answers(self, decision: Array) -> Codes:
         winner = self.best_estimator_

@@ -13,7 +13,7 @@ from deferlearn._utils.types import Array, Bools, Index
 from deferlearn.evaluation.checks import check_budgets
 from deferlearn.humans import majority_labels
 from deferlearn.humans.answers import as_array, check_answers, find_missing, match
-from deferlearn.humans.coding import GRADES, code_classes, codes_among
+from deferlearn.humans.coding import GRADES, code_classes, codes_among, grades_in
 from deferlearn.humans.labels import binary_labels
 from deferlearn.metrics.counts import check_costs
 
@@ -103,6 +103,7 @@ def check_labels(
 
     ``order`` is the estimator's parameter ``classes``, by which labels are grades.
     """
+    order = grades_in(y, order)
     array = as_array(y)
     if array.ndim == 1:
         check_complete("y", array, "label")

@@ -58,10 +58,10 @@ def share_right(samples: Samples) -> tuple[Array, Bools]:
 
 def class_costs(samples: Samples) -> Array:
     """What an error on each class costs."""
-    codes = codes_of(samples)
-    costs = np.ones(len(samples.classes))
-    costs[codes] = samples.weights
-    return costs
+    n_classes = len(samples.classes)
+    count = np.bincount(samples.codes, minlength=n_classes)
+    total = np.bincount(samples.codes, weights=samples.weights, minlength=n_classes)
+    return np.where(count > 0, total / np.maximum(count, 1), 1.0)
 
 
 def mean_cost(probabilities: Array, costs: Array) -> Array:
