@@ -121,7 +121,7 @@ KERNELS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("machine", KERNELS, ids=str)
+@pytest.mark.parametrize("machine", KERNELS, ids=["linear", "no offset", "poly", "rbf", "callable"])
 @pytest.mark.parametrize("cache_size", [512, 0.01])
 def test_other_labels_on_the_same_data(machine: dict[str, Any], cache_size: float) -> None:
     """Whether kernel values are kept as a whole or by columns: the same as a new objective."""
