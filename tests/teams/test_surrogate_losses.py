@@ -18,10 +18,10 @@ from deferlearn.teams import (
     OneVsAllSurrogate,
     RealizableSurrogate,
 )
+from deferlearn.teams.odds import log_softmax
 from deferlearn.teams.surrogates.cross_entropy import cross_entropy_loss
 from deferlearn.teams.surrogates.linear import (
     fit_linear,
-    log_softmax,
     regularised,
     standardisation,
 )

@@ -1,17 +1,10 @@
 """Data with more than two classes, or with grades, for the comparison of tuned teams."""
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.preprocessing import StandardScaler
 
 from deferlearn import datasets
-from deferlearn.experiments.comparison_data import (
-    SLEEP_EXPERTS,
-    SLEEP_NIGHTS,
-    SLEEP_STEP_TEST,
-    SLEEP_STEP_TRAIN,
-    ComparisonSplit,
-)
+from deferlearn.experiments.comparison_data import SLEEP_EXPERTS, ComparisonSplit, sleep_split
 from deferlearn.experiments.data import LINEAR_KERNEL, RETINA, random_rows, stream
 
 TEN_DIGITS = "ten-digits"
@@ -36,7 +29,7 @@ def class_split(name: str, seed: int) -> ComparisonSplit:
     split : ComparisonSplit
     """
     if name in STAGES:
-        return stages_split(int(name[-1]), seed)
+        return sleep_split(int(name[-1]), "stages", seed)
     luck = stream(seed, 1)
     if name == TEN_DIGITS:
         data = datasets.load_digits(random_state=luck)
@@ -60,30 +53,4 @@ def class_split(name: str, seed: int) -> ComparisonSplit:
         human_test=answers[test],
         kernel=LINEAR_KERNEL,
         classes=classes,
-    )
-
-
-def stages_split(expert: int, seed: int) -> ComparisonSplit:
-    """Five stages of sleep: 24 nights to train and 24 others to test, thinned out as for two classes."""
-    data = datasets.load_sleep(expert=expert, classes="stages")
-    nights = stream(seed, 2).permutation(np.unique(data.groups))
-    answered = np.array([answer is not None and answer == answer for answer in data.human_labels])
-
-    def epochs_of(chosen: NDArray[np.int64], step: int) -> NDArray[np.int64]:
-        return np.flatnonzero(answered & np.isin(data.groups, chosen))[::step]
-
-    train = epochs_of(nights[:SLEEP_NIGHTS], SLEEP_STEP_TRAIN)
-    test = epochs_of(nights[SLEEP_NIGHTS : 2 * SLEEP_NIGHTS], SLEEP_STEP_TEST)
-    answers = np.array(data.human_labels, dtype=object)
-    answers[~answered] = data.target[0]
-    answers = np.array(answers.tolist(), dtype=data.target.dtype)
-    return ComparisonSplit(
-        X_train=data.data[train],
-        y_train=data.target[train],
-        human_train=answers[train],
-        groups_train=data.groups[train],
-        X_test=data.data[test],
-        y_test=data.target[test],
-        human_test=answers[test],
-        kernel=LINEAR_KERNEL,
     )

@@ -21,6 +21,7 @@ from deferlearn.experiments.data import (
     stream,
 )
 from deferlearn.humans import DirichletHuman, UniformHuman, labels_from_scores
+from deferlearn.humans.answers import find_missing
 
 REAL_READERS: dict[str, Any] = {"lidc-majority": "majority", "lidc-decided": "decided"}
 BY_REGION = {
@@ -92,7 +93,7 @@ def comparison_split(name: str, seed: int) -> ComparisonSplit:
     if name not in NAMES:
         raise ValueError(f"no data set is named {name!r}; there are {', '.join(NAMES)}")
     if name == SLEEP:
-        return _sleep_split(seed)
+        return sleep_split(1 + seed % SLEEP_EXPERTS, "rem", seed)
     groups = None
     kernel = QUADRATIC_KERNEL if name == "quadratic" else LINEAR_KERNEL
     luck = stream(seed, 1)
@@ -128,25 +129,29 @@ def comparison_split(name: str, seed: int) -> ComparisonSplit:
     )
 
 
-def _sleep_split(seed: int) -> ComparisonSplit:
-    data = datasets.load_sleep(expert=1 + seed % SLEEP_EXPERTS)
+def sleep_split(expert: int, classes: Any, seed: int) -> ComparisonSplit:
+    """Nights to train and other nights to test, thinned out, of the epochs that an expert has staged."""
+    data = datasets.load_sleep(expert=expert, classes=classes)
     nights = stream(seed, 2).permutation(np.unique(data.groups))
-    answered = ~np.isnan(data.human_labels)
+    answered = ~find_missing(data.human_labels)
 
     def epochs_of(chosen: Any, step: int) -> Any:
         return np.flatnonzero(answered & np.isin(data.groups, chosen))[::step]
 
     train = epochs_of(nights[:SLEEP_NIGHTS], SLEEP_STEP_TRAIN)
     test = epochs_of(nights[SLEEP_NIGHTS : 2 * SLEEP_NIGHTS], SLEEP_STEP_TEST)
-    answers = np.where(answered, data.human_labels, 0).astype(np.int64)
+
+    def answers_to(rows: Any) -> Any:
+        return np.array(data.human_labels[rows].tolist()).astype(data.target.dtype)
+
     return ComparisonSplit(
         X_train=data.data[train],
         y_train=data.target[train],
-        human_train=answers[train],
+        human_train=answers_to(train),
         groups_train=data.groups[train],
         X_test=data.data[test],
         y_test=data.target[test],
-        human_test=answers[test],
+        human_test=answers_to(test),
         kernel=LINEAR_KERNEL,
     )
 

@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from deferlearn._utils.checks import plain
 from deferlearn._utils.products import row_products
 from deferlearn._utils.types import Array
+from deferlearn._utils.votes import answers_by_votes
 from deferlearn.humans.answers import (
     NUMERIC,
     WORD_HINT,
@@ -75,12 +76,7 @@ class Coding:
 
     def by_votes(self, decision: Array) -> Codes:
         """Answers by decision values: of one machine, of one per class, or of one per step of a grade."""
-        if decision.ndim == 1:
-            return (decision > 0).astype(np.int64)
-        if decision.shape[1] == len(self.classes):
-            return np.asarray(decision.argmax(axis=1))
-        # Where a machine contradicts those below it, as many count as say yes.
-        return np.asarray((decision > 0).sum(axis=1))
+        return answers_by_votes(decision, len(self.classes))
 
     def by_probability(self, log_probability: Array) -> Codes:
         """Answers of least expected cost, by the logarithms of probabilities."""

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deferlearn._utils.types import Array, Bools
+from deferlearn._utils.votes import answers_by_votes
 from deferlearn.teams.budget import count_of
 from deferlearn.teams.machine_arrays import Decides, machine_from, machine_values
 from deferlearn.teams.odds import class_probabilities, odds_from, odds_values
@@ -91,12 +92,8 @@ class Decider:
         """The machine's answers by its decision values; see `Team.predict`."""
         if len(self.stakes):
             said = read_margin(decision, self.stakes)[0]
-        elif decision.ndim == 1:
-            said = (decision > 0).astype(np.int64)
-        elif decision.shape[1] == len(self.classes_):
-            said = decision.argmax(axis=1)
-        else:  # a vote for each step from a grade to the next
-            said = (decision > 0).sum(axis=1)
+        else:
+            said = answers_by_votes(decision, len(self.classes_))
         return np.asarray(self.classes_[said])
 
     def probabilities(self, decision: Array) -> Array:

@@ -16,7 +16,7 @@ from deferlearn.teams.policy import seed_all
 from deferlearn.teams.samples import Samples
 from deferlearn.teams.surrogates.base import GainTeam
 from deferlearn.teams.surrogates.logistic import LogisticModel
-from deferlearn.teams.surrogates.targets import codes_of, mean_cost, share_right
+from deferlearn.teams.surrogates.targets import mean_cost, share_right
 
 # Places of the two answers to "is the human right?".
 WRONG, RIGHT = 0, 1
@@ -147,7 +147,7 @@ class CompareConfidence(GainTeam):
         weights = samples.weights if np.ptp(samples.weights) > 0 else None
         right, read = share_right(samples)
         return (
-            _fitted(machine, samples.X, codes_of(samples), weights, seed),
+            _fitted(machine, samples.X, samples.codes, weights, seed),
             _fit_shares(
                 human,
                 samples.X[read],

@@ -7,7 +7,8 @@ import numpy as np
 
 from deferlearn._utils.checks import is_number, plain
 from deferlearn._utils.types import Array
-from deferlearn.teams.surrogates.linear import Loss, log_softmax
+from deferlearn.teams.odds import log_softmax
+from deferlearn.teams.surrogates.linear import Loss
 from deferlearn.teams.surrogates.surrogate import SurrogateTeam
 from deferlearn.teams.surrogates.targets import Targets, mean_cost
 

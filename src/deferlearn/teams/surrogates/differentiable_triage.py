@@ -9,10 +9,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from deferlearn._utils.checks import is_whole, plain
 from deferlearn._utils.types import Array, Bools
+from deferlearn.teams.odds import log_softmax
 from deferlearn.teams.parameters import count_of
 from deferlearn.teams.samples import Samples
 from deferlearn.teams.surrogates.base import LearnedTeam
-from deferlearn.teams.surrogates.linear import LinearModel, fit_linear, log_softmax
+from deferlearn.teams.surrogates.linear import LinearModel, fit_linear
 from deferlearn.teams.surrogates.logistic import softmax_loss
 from deferlearn.teams.surrogates.targets import Targets, targets_of
 from deferlearn.teams.threshold import first_of

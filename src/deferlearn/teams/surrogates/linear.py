@@ -141,9 +141,3 @@ def standardisation(X: Array) -> tuple[Array, Array]:
     mean = X.mean(axis=0)
     scale = X.std(axis=0)
     return mean, np.where(scale > ROUNDING * np.abs(X).max(axis=0), scale, 1.0)
-
-
-def log_softmax(F: Array) -> Array:
-    """Logarithms of probabilities that are proportional to exp(F), row by row."""
-    shifted = F - F.max(axis=1, keepdims=True)
-    return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True)))

@@ -9,7 +9,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from deferlearn._utils.types import Array
-from deferlearn.teams.surrogates.linear import LinearModel, Loss, fit_linear, log_softmax
+from deferlearn.teams.odds import log_softmax
+from deferlearn.teams.surrogates.linear import LinearModel, Loss, fit_linear
 
 
 def softmax_loss(codes: NDArray[np.int64], weights: Array) -> Loss:

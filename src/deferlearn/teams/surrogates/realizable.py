@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from deferlearn._utils.types import Array
+from deferlearn.teams.odds import log_softmax
 from deferlearn.teams.samples import Samples
 from deferlearn.teams.surrogates.cross_entropy import check_share, cross_entropy_loss
-from deferlearn.teams.surrogates.linear import LinearModel, Loss, fit_linear, log_softmax
+from deferlearn.teams.surrogates.linear import LinearModel, Loss, fit_linear
 from deferlearn.teams.surrogates.surrogate import SurrogateTeam
 from deferlearn.teams.surrogates.targets import Targets, targets_of
 

@@ -35,12 +35,7 @@ def targets_of(samples: Samples) -> Targets:
     """The targets of checked samples."""
     right, read = share_right(samples)
     weights = samples.weights / samples.weights.sum()
-    return Targets(codes_of(samples), right, read, weights)
-
-
-def codes_of(samples: Samples) -> NDArray[np.int64]:
-    """The place of each label among the classes."""
-    return samples.codes
+    return Targets(samples.codes, right, read, weights)
 
 
 def share_right(samples: Samples) -> tuple[Array, Bools]:
