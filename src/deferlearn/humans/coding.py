@@ -61,6 +61,11 @@ class Coding:
         return len(self.classes) > 2
 
     @property
+    def n_machines(self) -> int:
+        """One for two classes, one per class for more, or one per step from a grade to the next."""
+        return len(self.classes) if self.kind == CLASSES else len(self.classes) - 1
+
+    @property
     def hinge_per_error(self) -> float:
         """The hinge losses of one error, summed over the machines that are wrong about it by 2."""
         return 4.0 if self.kind == CLASSES else 2.0

@@ -497,14 +497,15 @@ class AssistedSVC(SVMTeam):
 
         As in `fit`, the sweep is for all samples, parts take the ratio that it finds, and a policy that
         sees more than the margin learns from held-out ones. Teams that differ only in their policy
-        share selections. On thousands of samples the sweep makes larger steps than in `fit`: it would take
-        longer than all the rest of a search.
+        share selections. On thousands of samples, counted once per machine with several classes, the
+        sweep makes larger steps than in `fit`: it would take longer than all the rest of a search.
         """
         context = replace(context, samples=self._check_samples(context.samples))
         samples = context.samples
         policy = resolve_policy(self.policy, sparse=hasattr(samples.X, "tocsr"))
         if self.submodularity_ratio == "sweep":
-            delta = self.delta if len(samples) <= FEW_SAMPLES else max(self.delta, COARSE_DELTA)
+            few = len(samples) * samples.coding.n_machines <= FEW_SAMPLES
+            delta = self.delta if few else max(self.delta, COARSE_DELTA)
             ratio = self._select(context, delta=delta).result.submodularity_ratio
         else:
             ratio = float(self.submodularity_ratio)
