@@ -197,7 +197,7 @@ class SearchTeam(Team):
             # The seed that a team with this random_state draws: then the winner's models are the same.
             context=FoldContext(samples, folds, draw_seed(seed), self.n_jobs, machines=machines),
             machines=machines,
-            policies=self._policies(),
+            policies=self._policies_for(samples),
             common={
                 "class_weight": self.class_weight,
                 "classes": self.classes,
@@ -223,6 +223,10 @@ class SearchTeam(Team):
     def _policies(self) -> Sequence[Any]:
         """The policies to try, from simple to elaborate."""
         raise NotImplementedError
+
+    def _policies_for(self, samples: Samples) -> Sequence[Any]:
+        """The policies to try on these samples."""
+        return self._policies()
 
     def _more(self, samples: Samples, groups: Any, seed: int) -> dict[str, Any]:
         """Further attributes of the search."""

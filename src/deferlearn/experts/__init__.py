@@ -1,0 +1,1 @@
+"""Several experts with limited time: skills, prices, assignment."""
