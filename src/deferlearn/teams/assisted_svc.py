@@ -307,6 +307,24 @@ class AssistedSVC(SVMTeam):
         )
         return replace(samples, settings=settings)
 
+    def open_selection(self, samples: Samples) -> tuple[Any, Selector]:
+        """What selects samples for this team: the machine's objective on all of them, and the algorithm.
+
+        So a selection can be repeated with other losses of the human.
+
+        Parameters
+        ----------
+        samples : Samples
+            Of `read_samples`.
+
+        Returns
+        -------
+        objective : SVMObjective or SumObjective
+        selector : Selector
+        """
+        samples = self._check_samples(samples)
+        return samples.objective(self.n_jobs), self._selector(draw_seed(self.random_state))
+
     def _selector(self, seed: int, verbose: int = 0) -> Selector:
         return Selector(
             selection=self.selection,

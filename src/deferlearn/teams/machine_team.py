@@ -3,6 +3,8 @@
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
+import numpy as np
+
 from deferlearn._utils.types import Array
 from deferlearn.humans.coding import Codes
 from deferlearn.teams.blend import BlendedMachine, settings_from
@@ -50,6 +52,8 @@ class MachineTeam(SVMTeam):
         self._odds = None
         if context.folds and not context.samples.coding.several:
             self._learn_probabilities(context.samples, context.margins()[0])
+        elif context.folds:
+            self._held_out = np.exp(context.margins()[0])
 
     def _answers(self, decision: Array) -> Codes:
         if self._coding.several:

@@ -183,7 +183,7 @@ class SearchTeam(Team):
         self._note_scores(machine_scores)
         self.check_parameters()
         warn_if_reordered(X, stacklevel=3, **human)
-        samples = self._read_samples(X, y, human, machine_scores, sample_weight)
+        samples = self.read_samples(X, y, human, machine_scores, sample_weight)
         samples.human.warn(stacklevel=3)
         for budget in self._budgets():
             count_of(budget, len(samples))
@@ -324,6 +324,12 @@ class SearchTeam(Team):
         """The probability of each class for every row; see `Team.predict_proba`."""
         X, scores = self._for_winner(X, machine_scores)
         probabilities: Array = self.best_estimator_.predict_proba(X, **scores)
+        return probabilities
+
+    def held_out_probabilities(self) -> Array:
+        """The same of the winner; see `Team.held_out_probabilities`."""
+        check_is_fitted(self)
+        probabilities: Array = self.best_estimator_.held_out_probabilities()
         return probabilities
 
     def deferral_score(self, X: Any, *, machine_scores: Any = None) -> Array:

@@ -41,8 +41,13 @@ class Selector:
     seed: int
     verbose: int = 0
 
-    def run(self, objective: Objective, loss: Array, n: int) -> tuple[SelectionResult, Any]:
-        """Select at most n samples; returns the selection, and the objective without them."""
+    def run(
+        self, objective: Objective, loss: Array, n: int, states: States | None = None
+    ) -> tuple[SelectionResult, Any]:
+        """Select at most n samples; returns the selection, and the objective without them.
+
+        With ``states``, selections by other losses share what they find out about the objective.
+        """
         options: dict[str, Any] = {"min_kept_per_class": self.min_kept_per_class}
         algorithm: Any = distorted_greedy
         if self.selection != "unconstrained":
@@ -55,7 +60,7 @@ class Selector:
             options["random_state"] = self.seed
         if self.verbose:
             options["callback"] = partial(_report, every=max(1, n // 10))
-        states = States(objective, keep=self.ratio == "sweep")
+        states = States(objective, keep=self.ratio == "sweep") if states is None else states
         options["states"] = states
         if self.ratio == "sweep":
             result = submodularity_sweep(

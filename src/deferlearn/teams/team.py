@@ -47,6 +47,7 @@ class Team(ClassifierMixin, BaseEstimator):
     _coding: Coding
     # From decision values to probabilities; None if the decision values are their logarithms.
     _odds: Any = None
+    _held_out: Array | None = None
     _threshold: Threshold
     _rate: float
     _machine: Any
@@ -139,7 +140,7 @@ class Team(ClassifierMixin, BaseEstimator):
             "human_labels": human_labels,
         }
         warn_if_reordered(X, **given)
-        samples = self._read_samples(X, y, given, machine_scores, sample_weight)
+        samples = self.read_samples(X, y, given, machine_scores, sample_weight)
         self._warn_of(samples.human)
         return self.fit_samples(samples)
 
@@ -200,7 +201,7 @@ class Team(ClassifierMixin, BaseEstimator):
         """
         self._given_scores = scores
 
-    def _read_samples(
+    def read_samples(
         self,
         X: Any,
         y: Any,
@@ -208,7 +209,19 @@ class Team(ClassifierMixin, BaseEstimator):
         machine_scores: Any = None,
         sample_weight: Any = None,
     ) -> Samples:
-        """The samples in the form that the engine takes."""
+        """Check the samples, and bring them into the form that the engine takes.
+
+        Parameters
+        ----------
+        X, y, machine_scores, sample_weight
+            As in `fit`.
+        given : dict
+            What is given of the human, by its name in `fit`.
+
+        Returns
+        -------
+        samples : Samples
+        """
         classes = grades_in(y, getattr(self, "classes", "auto"))
         X, labels = validate_data(
             self, X, y, dtype=np.float64, accept_sparse="csr" if self._takes_sparse() else False
@@ -225,6 +238,7 @@ class Team(ClassifierMixin, BaseEstimator):
 
     def _note(self, samples: Samples) -> None:
         """Note what is known before anything is learned."""
+        self._held_out = None
         self._coding = samples.coding
         self.classes_ = samples.classes
         self.n_features_in_ = samples.X.shape[1] - self._n_score_columns()
@@ -243,6 +257,30 @@ class Team(ClassifierMixin, BaseEstimator):
             self._odds = calibrate_sides(decision, samples.codes == 1)
         else:
             self._odds = calibrate(decision, samples.y, np.ones(len(samples)))
+        self._held_out = self._probabilities(decision)
+
+    def held_out_probabilities(self) -> Array:
+        """The probabilities of the classes of the training samples, by machines that had not seen them.
+
+        They are known in the process of the fit only, and not to a copy: the state of a model is what
+        prediction needs.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        if self._held_out is None:
+            raise ValueError(
+                "Probabilities of held-out samples are known where the team was fitted, with folds: not "
+                "with cv=None, nor after it was copied or stored."
+            )
+        return self._held_out
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        state.pop("_held_out", None)
+        return state
 
     @property
     def deferral_threshold_(self) -> float:

@@ -1,0 +1,151 @@
+"""Which samples experts take in training, and who takes which: the paper's problem with prices.
+
+Expert e takes at most n_e samples, all experts together at most n. With a price per case for each
+expert, sample i costs ``c_i = min_e (c_ie + price_e)``. That is the paper's problem again, so its
+algorithms select. For all prices that are not negative, the best value of the priced problem plus the
+sum of ``price_e n_e`` is an upper bound of what any assignment within the capacities can reach: so the
+bound on the priced problem certifies the assignment that was found.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from deferlearn._utils.types import Array
+from deferlearn.bounds.optimum import optimum_upper_bound
+from deferlearn.experts.transport import Places, transport
+from deferlearn.selection import States
+from deferlearn.teams.selector import Selector
+
+# How often prices are changed in the search for those at which capacities hold.
+ROUNDS = 12
+
+
+class PricedSelection(NamedTuple):
+    """Samples that experts take in training, and the prices behind them.
+
+    Attributes
+    ----------
+    prices : ndarray of shape (n_experts,)
+        On the scale of the objective.
+    loss : ndarray of shape (n_samples,)
+        The priced loss of each sample.
+    chosen : ndarray of int of shape (n_samples,)
+        The place of the expert who takes each sample, -1 for the machine.
+    value : float
+        By how much the total loss falls: g(S) less the losses of the experts who take S.
+    """
+
+    prices: Array
+    loss: Array
+    chosen: Places
+    value: float
+
+
+class ExpertCertificate(NamedTuple):
+    """How good the assignment in training is.
+
+    Attributes
+    ----------
+    value : float
+        By how much it lowers the total loss.
+    bound : float
+        No assignment within the capacities lowers it by more.
+    gap, relative_gap : float
+        The difference, and its share of the bound.
+    method : str
+        How the priced problem was bounded.
+    """
+
+    value: float
+    bound: float
+    gap: float
+    relative_gap: float
+    method: str
+
+    def summary(self) -> str:
+        """The certificate in plain words."""
+        text = (
+            f"The assignment to experts lowers the total loss by {self.value:.4g}. No assignment within the "
+            f"capacities lowers it by more than {self.bound:.4g} (bound: prices, and {self.method}). "
+        )
+        if self.gap <= 1e-6 * max(self.bound, 1e-300):
+            return text + "So it is the best possible."
+        if self.value <= 0:
+            return text + "So it is not known how much better another one could be."
+        return text + (
+            f"So it reaches at least {100 * (1 - self.relative_gap):.3g}% of the best possible."
+        )
+
+
+def select_for_experts(
+    objective: Any, selector: Selector, cost: Array, capacity: Array, total: int
+) -> PricedSelection:
+    """Select the samples that experts take, and find the prices at which capacities hold.
+
+    Parameters
+    ----------
+    objective : SVMObjective or SumObjective
+        On all samples.
+    selector : Selector
+        The selection algorithm.
+    cost : ndarray of shape (n_samples, n_experts)
+        What each expert's answer costs on the scale of the objective, time included.
+    capacity : ndarray of int of shape (n_experts,)
+        The most samples that each expert takes.
+    total : int
+        The most samples that all of them take.
+
+    Returns
+    -------
+    PricedSelection
+        The best found; samples are assigned at the smallest cost under the capacities.
+    """
+    n = len(cost)
+    total = min(total, int(capacity.sum()), n)
+    states = States(objective, keep=True)
+    alone = np.asarray(objective.gains(np.arange(n)))
+    # Gains of single samples say roughly who will be asked for most.
+    prices = transport(alone[:, None] - cost, capacity, total).prices
+    size = float(np.ptp(cost)) or 1.0
+    best: PricedSelection | None = None
+    for turn in range(ROUNDS):
+        loss = (cost + prices).min(axis=1)
+        result, _ = selector.run(objective, loss, total, states)
+        picked = result.order
+        gain = result.value + float(loss[picked].sum())
+        chosen, paid = _assign_all(cost, picked, capacity)
+        found = PricedSelection(prices, loss, chosen, gain - paid)
+        if best is None or found.value > best.value:
+            best = found
+        wanted = (cost[picked] + prices).argmin(axis=1)
+        excess = np.bincount(wanted, minlength=len(capacity)) - capacity
+        if (excess <= 0).all() and not prices[excess < 0].any():
+            break
+        step = size / (2.0 * (1 + turn)) / max(float(np.abs(excess).max()), 1.0)
+        prices = np.maximum(prices + step * excess, 0.0)
+    assert best is not None
+    return best
+
+
+def certify_experts(
+    objective: Any, found: PricedSelection, capacity: Array, total: int
+) -> ExpertCertificate:
+    """Bound what any assignment within the capacities could reach, by weak duality."""
+    bound = optimum_upper_bound(objective, found.loss, min(total, int(capacity.sum())))
+    most = max(bound.value + float(found.prices @ capacity), found.value, 0.0)
+    gap = most - found.value
+    return ExpertCertificate(found.value, most, gap, gap / most if most > 0 else 0.0, bound.method)
+
+
+def _assign_all(cost: Array, picked: Any, capacity: Array) -> tuple[Places, float]:
+    """All picked samples to experts at the smallest total cost, and that cost."""
+    chosen = np.full(len(cost), -1)
+    if len(picked) == 0:
+        return chosen, 0.0
+    own = cost[picked]
+    # So much for every sample that is placed: then none is left out.
+    reward = float(own.max()) + 1.0
+    places = transport(reward - own, capacity, len(picked)).chosen
+    chosen[picked] = places
+    return chosen, float(own[np.arange(len(picked)), places].sum())
