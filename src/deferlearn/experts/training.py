@@ -7,6 +7,7 @@ sum of ``price_e n_e`` is an upper bound of what any assignment within the capac
 bound on the priced problem certifies the assignment that was found.
 """
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,15 +15,17 @@ import numpy as np
 from deferlearn._utils.types import Array
 from deferlearn.bounds.optimum import optimum_upper_bound
 from deferlearn.experts.transport import Places, transport
-from deferlearn.selection import States
+from deferlearn.selection import SelectionResult, States
 from deferlearn.teams.selector import Selector
 
 # How often prices are changed in the search for those at which capacities hold.
 ROUNDS = 12
+# Steps of a sweep in that search.
+COARSE_DELTA = 0.5
 
 
 class PricedSelection(NamedTuple):
-    """Samples that experts take in training, and the prices behind them.
+    """Prices of the experts' time in training, and what they make of the losses.
 
     Attributes
     ----------
@@ -30,16 +33,24 @@ class PricedSelection(NamedTuple):
         On the scale of the objective.
     loss : ndarray of shape (n_samples,)
         The priced loss of each sample.
-    chosen : ndarray of int of shape (n_samples,)
-        The place of the expert who takes each sample, -1 for the machine.
-    value : float
-        By how much the total loss falls: g(S) less the losses of the experts who take S.
+    cost : ndarray of shape (n_samples, n_experts)
+        What each expert's answer costs on the scale of the objective, time included.
+    capacity : ndarray of shape (n_experts,)
+        The most samples that each expert takes.
+    total : int
+        The most samples that all of them take.
     """
 
     prices: Array
     loss: Array
-    chosen: Places
-    value: float
+    cost: Array
+    capacity: Array
+    total: int
+
+    def value_of(self, result: SelectionResult) -> tuple[float, Places]:
+        """By how much a selection lowers the total loss, with samples assigned at the smallest cost."""
+        chosen, paid = _assign_all(self.cost, result.order, self.capacity)
+        return result.value + float(self.loss[result.order].sum()) - paid, chosen
 
 
 class ExpertCertificate(NamedTuple):
@@ -78,17 +89,17 @@ class ExpertCertificate(NamedTuple):
         )
 
 
-def select_for_experts(
+def find_prices(
     objective: Any, selector: Selector, cost: Array, capacity: Array, total: int
 ) -> PricedSelection:
-    """Select the samples that experts take, and find the prices at which capacities hold.
+    """Find the prices at which the samples that are selected fit into the experts' time.
 
     Parameters
     ----------
     objective : SVMObjective or SumObjective
         On all samples.
     selector : Selector
-        The selection algorithm.
+        The selection algorithm; its sweep takes larger steps here.
     cost : ndarray of shape (n_samples, n_experts)
         What each expert's answer costs on the scale of the objective, time included.
     capacity : ndarray of int of shape (n_experts,)
@@ -99,26 +110,24 @@ def select_for_experts(
     Returns
     -------
     PricedSelection
-        The best found; samples are assigned at the smallest cost under the capacities.
+        Of all prices that were tried, those of the best assignment.
     """
     n = len(cost)
     total = min(total, int(capacity.sum()), n)
+    quick = replace(selector, delta=max(selector.delta, COARSE_DELTA))
     states = States(objective, keep=True)
     alone = np.asarray(objective.gains(np.arange(n)))
     # Gains of single samples say roughly who will be asked for most.
     prices = transport(alone[:, None] - cost, capacity, total).prices
     size = float(np.ptp(cost)) or 1.0
-    best: PricedSelection | None = None
+    best, best_value = None, -np.inf
     for turn in range(ROUNDS):
-        loss = (cost + prices).min(axis=1)
-        result, _ = selector.run(objective, loss, total, states)
-        picked = result.order
-        gain = result.value + float(loss[picked].sum())
-        chosen, paid = _assign_all(cost, picked, capacity)
-        found = PricedSelection(prices, loss, chosen, gain - paid)
-        if best is None or found.value > best.value:
-            best = found
-        wanted = (cost[picked] + prices).argmin(axis=1)
+        found = PricedSelection(prices, (cost + prices).min(axis=1), cost, capacity, total)
+        result, _ = quick.run(objective, found.loss, total, states)
+        value, _ = found.value_of(result)
+        if value > best_value:
+            best, best_value = found, value
+        wanted = (cost[result.order] + prices).argmin(axis=1)
         excess = np.bincount(wanted, minlength=len(capacity)) - capacity
         if (excess <= 0).all() and not prices[excess < 0].any():
             break
@@ -128,14 +137,12 @@ def select_for_experts(
     return best
 
 
-def certify_experts(
-    objective: Any, found: PricedSelection, capacity: Array, total: int
-) -> ExpertCertificate:
+def certify_experts(objective: Any, found: PricedSelection, value: float) -> ExpertCertificate:
     """Bound what any assignment within the capacities could reach, by weak duality."""
-    bound = optimum_upper_bound(objective, found.loss, min(total, int(capacity.sum())))
-    most = max(bound.value + float(found.prices @ capacity), found.value, 0.0)
-    gap = most - found.value
-    return ExpertCertificate(found.value, most, gap, gap / most if most > 0 else 0.0, bound.method)
+    bound = optimum_upper_bound(objective, found.loss, found.total)
+    most = max(bound.value + float(found.prices @ found.capacity), value, 0.0)
+    gap = most - value
+    return ExpertCertificate(value, most, gap, gap / most if most > 0 else 0.0, bound.method)
 
 
 def _assign_all(cost: Array, picked: Any, capacity: Array) -> tuple[Places, float]:

@@ -1,0 +1,696 @@
+"""`ExpertTeam`: a machine and several experts with limited time."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.metrics import accuracy_score
+from sklearn.utils.validation import check_is_fitted
+
+from deferlearn._utils.checks import is_number, is_whole, plain
+from deferlearn._utils.types import Array, Bools
+from deferlearn.experts.answers import NO_ANSWER, ExpertAnswers, read_answers
+from deferlearn.experts.capacity import as_counts, as_shares, check_capacity
+from deferlearn.experts.error_models import KINDS, ByClass, Cases
+from deferlearn.experts.groups import Groups, make_groups, settle
+from deferlearn.experts.learning import learn_errors
+from deferlearn.experts.skills import Skills, estimate_skills
+from deferlearn.experts.training import (
+    ExpertCertificate,
+    PricedSelection,
+    certify_experts,
+    find_prices,
+)
+from deferlearn.experts.transport import MACHINE, Places, transport
+from deferlearn.humans.coding import Codes, codes_among
+from deferlearn.humans.labels import check_truth
+from deferlearn.teams.assisted_svc import AssistedSVC
+from deferlearn.teams.folds import splits_from, stratified_folds
+from deferlearn.teams.parameters import count_of, draw_seed, share_of
+from deferlearn.teams.samples import Samples
+from deferlearn.teams.team import Team
+from deferlearn.teams.team_cv import TeamCV
+from deferlearn.teams.threshold import coins
+
+# Differences between experts below this, in units of one error, are decided by a coin of the case: else one
+# of two experts who are alike would get all cases, whatever the prices.
+COIN = 1e-3
+# Multiples of an irrational number fill the interval from 0 to 1 evenly.
+GOLDEN = 0.6180339887498949
+MOST_READINGS = 3
+
+Asked = Callable[[NDArray[np.int64], str], ArrayLike]
+
+
+class _Training(NamedTuple):
+    """What `certify` needs, in the process of the fit only."""
+
+    objective: Any
+    found: PricedSelection
+    value: float
+
+
+@dataclass(eq=False, repr=False)
+class ExpertTeam(ClassifierMixin, BaseEstimator):
+    """A machine and several experts, each with limited time: who takes which case.
+
+    Each expert's expected loss on a case is learned from all experts' answers and from her own, the more from
+    her own the more there are. A case goes to the expert for whom expected loss plus price is smallest,
+    if that is below the machine's expected loss. The price of an expert is what one more case in her time
+    would be worth. Prices are such that no expert gets more cases than she has time for, on average.
+
+    With an `AssistedSVC` the machine is trained for the experts: samples cost ``min_e (c_ie + price_e)``,
+    and those that experts take do not train the machine. With a single expert there is nobody to choose
+    between, and everything is as `team` alone would do it.
+
+    Parameters
+    ----------
+    team : estimator or None, default=None
+        The machine, and how it is trained: `AssistedSVC`, `TeamCV`, or another team with folds. None is
+        `TeamCV`. Its budget is set to what all experts can take.
+    capacity : dict
+        For each expert the most that she takes: a share of the cases, such as 0.1, or a number of them. In
+        `fit` a number is one of the training samples, and acts on new cases as that share.
+    budget : float, int or None, default=None
+        The most that all experts take together; None: as much as their capacities allow.
+    readings : {1, 2, 3}, default=1
+        How many experts read each deferred case. The answer is that of the majority.
+    arbiter : str or None, default=None
+        The expert who decides where the readers disagree; she is not among the readers. None: the
+        machine's answer decides. Only with two or three readings.
+    skills : {"auto", "class", "linear", "forest"}, default="auto"
+        How experts' errors are foreseen. "class": by the true class, as likely as the machine finds it.
+        "linear": by features, too. "forest": for experts who are good in some regions. "auto" takes the
+        simplest of them that no other clearly beats on held-out samples.
+    cv : int or splitter, default=5
+        Folds for the models of the experts' errors.
+    n_jobs : int or None, default=None
+        The number of folds to work on at a time.
+    random_state : int, RandomState or None, default=None
+        Seed of folds and forests, and of the coin that decides between experts who are alike.
+
+    Attributes
+    ----------
+    team_ : estimator
+        The fitted team with the machine.
+    experts_ : tuple of str
+        Names of the experts.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, in order.
+    skills_ : Skills
+        How often each expert errs, with intervals.
+    prices_ : dict
+        What one more case in each expert's time would be worth, in errors avoided.
+    load_ : dict
+        The share of the training samples that each expert would get.
+    deferral_rate_ : float
+        The share of the training samples that experts would get.
+    skill_model_ : str
+        The kind of model by which errors are foreseen.
+    assignment_ : ndarray of object of shape (n_samples,)
+        With an `AssistedSVC`: the expert who takes each training sample, None for the machine.
+
+    See Also
+    --------
+    Stream : Cases that arrive one by one, within daily limits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from deferlearn import AdvantageTriage
+    >>> from deferlearn.datasets import make_linear
+    >>> from deferlearn.experts import ExpertTeam
+    >>> from deferlearn.humans import SkilledHuman
+    >>> X, y = make_linear(800, random_state=0)
+    >>> left = SkilledHuman.good_in_half_space([-1.0, 0.0], good=0.02, poor=0.4)
+    >>> right = SkilledHuman.good_in_half_space([1.0, 0.0], good=0.02, poor=0.4)
+    >>> answers = {"Ann": left.labels(X, y, random_state=1), "Bob": right.labels(X, y, random_state=2)}
+    >>> team = ExpertTeam(AdvantageTriage(alpha=0.01), {"Ann": 0.1, "Bob": 0.1}, random_state=0)
+    >>> team = team.fit(X, y, answers)
+    >>> who = team.assign(X)
+    >>> bool(X[who == "Ann", 0].mean() < 0 < X[who == "Bob", 0].mean())
+    True
+    """
+
+    team: Any = None
+    capacity: Any = None
+    _: KW_ONLY
+    budget: float | int | None = None
+    readings: int = 1
+    arbiter: str | None = None
+    skills: str = "auto"
+    cv: Any = 5
+    n_jobs: int | None = None
+    random_state: Any = None
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "prices_")
+
+    # -- fitting ------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        answers: Any,
+        *,
+        groups: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Fit the machine, learn what each expert is good at, and find the prices of their time.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The samples.
+        y : array-like of shape (n_samples,)
+            True labels.
+        answers : DataFrame, dict of columns or array-like of shape (n_samples, n_experts)
+            A column per expert, empty where she gave no answer; an array in the order of `capacity`. Or a
+            long table with the columns case, expert and answer, where cases are the index of X, if it is
+            a DataFrame, and else 0, 1, .... An expert without any answer is taken for the average of all.
+        groups : array-like of shape (n_samples,), default=None
+            Samples of one group, such as one patient's, stay in one fold.
+        sample_weight : array-like of shape (n_samples,), default=None
+            What an error on each sample costs, whoever errs.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        self.__dict__.pop("prices_", None)  # a fit that fails leaves no half of an older one
+        capacity = self._check_parameters()
+        seed = draw_seed(self.random_state)
+        index = getattr(X, "index", None)
+        cases = index if hasattr(index, "equals") else None
+        given = read_answers(answers, len(np.asarray(y)), tuple(capacity), cases)
+        n = len(given.labels)
+        team = clone(TeamCV() if self.team is None else self.team)
+        team.set_params(budget=self._team_budget(capacity, n))
+        samples = team.read_samples(X, y, {}, None, sample_weight)
+        said = given.codes(samples.classes)
+        self._check_answered(given, said)
+        self.experts_, self.classes_ = given.names, samples.classes
+        self.n_features_in_ = samples.X.shape[1]
+        self._coding = samples.coding
+        self._training: _Training | None = None
+        if len(capacity) == 1 or not isinstance(team, AssistedSVC):
+            human = {"human_labels": given.labels[:, 0] if len(capacity) == 1 else given.labels}
+        else:
+            objective, found = self._find_prices(team, samples, said, capacity)
+            # Errors are weighed, and time is added, when the team reads the losses.
+            loss = found.loss - samples.coding.hinge_per_error * float(team.deferral_cost)
+            human = {"human_loss": loss * samples.coding.weights[samples.codes] / samples.weights}
+        more = {"sample_weight": sample_weight} | ({} if groups is None else {"groups": groups})
+        self.team_ = team.fit(X, y, **human, **more)
+        if "human_loss" in human:
+            value, chosen = found.value_of(team.selection_)
+            self._training = _Training(objective, found, value)
+            self.assignment_ = _named(chosen, self.experts_)
+        self._learn(samples, said, groups, seed)
+        self._set_prices(capacity, samples, seed)
+        return self
+
+    def _check_parameters(self) -> dict[str, float | int]:
+        capacity = check_capacity(self.capacity)
+        if self.team is not None and not isinstance(self.team, Team):
+            raise ValueError(
+                f"team={self.team!r} must be a team such as TeamCV(), AssistedSVC() or "
+                "AdvantageTriage(machine=...), or None."
+            )
+        kinds = ("auto", *KINDS)
+        if self.skills not in kinds:
+            raise ValueError(f"skills={self.skills!r} is not known; use one of {list(kinds)}.")
+        if not is_whole(self.readings) or not 1 <= self.readings <= MOST_READINGS:
+            raise ValueError(f"readings={plain(self.readings)!r} must be 1, 2 or 3.")
+        if self.arbiter is not None:
+            if self.arbiter not in capacity:
+                raise ValueError(
+                    f"arbiter={self.arbiter!r} has no capacity; experts are {list(capacity)}."
+                )
+            if self.readings == 1:
+                raise ValueError(
+                    f"arbiter={self.arbiter!r}: with one reading nobody disagrees; set readings to 2 or 3."
+                )
+        readers = len(capacity) - (self.arbiter is not None)
+        if self.readings > readers:
+            raise ValueError(
+                f"readings={self.readings} needs as many experts besides the arbiter, but capacity has "
+                f"{readers}: {list(capacity)}."
+            )
+        if self.budget is not None and not is_number(self.budget):
+            raise ValueError(f"budget={plain(self.budget)!r} must be a share, a number, or None.")
+        return capacity
+
+    def _team_budget(self, capacity: Mapping[str, float | int], n: int) -> float | int:
+        """What the team may defer, as it was given if there is one expert and no budget."""
+        shares = float(min(as_shares(capacity, n).sum() / self.readings, 1.0))
+        if self.budget is None:
+            return next(iter(capacity.values())) if len(capacity) == 1 else shares
+        count_of(self.budget, n)
+        return min(share_of(self.budget, n), shares)
+
+    def _check_answered(self, given: ExpertAnswers, said: Codes) -> None:
+        if not (said != NO_ANSWER).any():
+            raise ValueError(
+                f"answers holds no answer of any of the experts {list(given.names)}: nothing can be learned "
+                "about them."
+            )
+
+    def _find_prices(
+        self, team: AssistedSVC, samples: Samples, said: Codes, capacity: dict[str, Any]
+    ) -> tuple[Any, PricedSelection]:
+        """The machine's objective, and prices at which capacities hold in training."""
+        coding, n = samples.coding, len(samples)
+        share = self._shares(samples, said)
+        # Where an expert gave no answer: how often she errs on the class.
+        cases = Cases(samples.X, np.zeros((n, len(coding.classes))), samples.codes)
+        share = np.where(np.isnan(share), ByClass().fit(cases, share, 0).on_class(cases), share)
+        unit = coding.hinge_per_error * float(coding.costs.max()) * samples.weights
+        cost = unit[:, None] * share + coding.hinge_per_error * float(team.deferral_cost)
+        objective, selector = team.open_selection(samples)
+        total = count_of(team.budget, n)
+        return objective, find_prices(objective, selector, cost, as_counts(capacity, n), total)
+
+    def _shares(self, samples: Samples, said: Codes) -> Array:
+        """What answers cost as shares of the worst mistake, NaN where there is none."""
+        costs = samples.coding.costs
+        share = costs[samples.codes[:, None], np.maximum(said, 0)] / max(float(costs.max()), 1e-300)
+        return np.where(said == NO_ANSWER, np.nan, share)
+
+    def _learn(self, samples: Samples, said: Codes, groups: Any, seed: int) -> None:
+        """Learn what each expert is good at, and form groups of readers."""
+        codes, n_classes = samples.codes, len(self.classes_)
+        answered = said != NO_ANSWER
+        wrong = answered & (said != codes[:, None])
+        counts = [
+            np.column_stack([what[codes == k].sum(axis=0) for k in range(n_classes)])
+            for what in (wrong, answered)
+        ]
+        self._mix = np.bincount(codes, minlength=n_classes) / len(codes)
+        self.skills_: Skills = estimate_skills(
+            counts[0].astype(float), counts[1], self._mix, self.experts_, self.classes_
+        )
+        coding = samples.coding
+        cost = coding.costs.sum(axis=1)
+        weight = np.where(cost > 0, coding.stakes.sum(axis=1) / np.where(cost > 0, cost, 1.0), 1.0)
+        self._worst = weight * float(coding.costs.max())
+        known = self.team_.held_out_probabilities()
+        groups = None if groups is None else np.asarray(groups)
+        folds = stratified_folds(self.cv, samples.X, samples.labels, groups, seed)
+        kinds = tuple(KINDS) if self.skills == "auto" else (self.skills,)
+        if self.skills == "auto" and sp.issparse(samples.X):
+            kinds = ("class", "forest")
+        learned = learn_errors(
+            Cases(samples.X, known, codes),
+            self._shares(samples, said),
+            self._worst,
+            kinds,
+            splits_from(folds, len(codes)),
+            seed,
+            self.n_jobs,
+        )
+        self._model, self.skill_model_ = learned.model, learned.kind
+        machine = coding.by_probability(np.log(np.maximum(known, 1e-300)))
+        arbiter = -1 if self.arbiter is None else self.experts_.index(self.arbiter)
+        self._groups: Groups = make_groups(
+            int(self.readings), arbiter, said, codes, machine, coding.costs
+        )
+        self._held_out_gain = self._gain(
+            samples.X, known, machine, self._groups.expected(learned.expected, known)
+        )
+
+    def _set_prices(self, capacity: dict[str, Any], samples: Samples, seed: int) -> None:
+        n = len(samples)
+        self._seed = seed
+        self._capacity = as_shares(capacity, n)
+        self._total = share_of(self.team_.budget, n)
+        gain = self._held_out_gain + self._coin(samples.X)
+        del self._held_out_gain
+        usage = self._groups.usage(len(self.experts_), self._mix)
+        found = transport(gain, self._capacity * n, self._total * n, usage)
+        self._common = found.common
+        self._note_prices(found.prices)
+        chosen = self._place(gain)
+        self._options_chosen(chosen, usage, n)
+
+    def _options_chosen(self, chosen: Places, usage: Array, n: int) -> None:
+        taken = chosen[chosen != MACHINE]
+        load = usage[taken].sum(axis=0) / n
+        self.load_ = dict(zip(self.experts_, load.tolist(), strict=True))
+        self.deferral_rate_ = float(len(taken) / n)
+
+    def _note_prices(self, prices: Array) -> None:
+        self._prices = np.asarray(prices, dtype=np.float64)
+        # A limit on all experts together makes the time of each of them dearer.
+        worth = (self._prices + self._common).tolist()
+        self.prices_ = dict(zip(self.experts_, worth, strict=True))
+
+    # -- expected losses ----------------------------------------------------------------------
+
+    def _gain(self, X: Any, probabilities: Array, machine: Codes, experts: Array) -> Array:
+        stakes = self._coding.stakes
+        own = (probabilities * stakes[:, machine].T).sum(axis=1)
+        return np.asarray(own[:, None] - experts - float(getattr(self.team_, "deferral_cost", 0.0)))
+
+    def _coin(self, X: Any) -> Array:
+        """A tiny number per case and option, which depends on the case alone."""
+        first = coins(X, self._seed)[:, None]
+        return COIN * ((first + GOLDEN * np.arange(len(self._groups.members))) % 1.0)
+
+    def _expected(self, X: Any) -> tuple[Any, Array, Codes, Array]:
+        check_is_fitted(self)
+        X = self.team_._check_new(X)
+        probabilities = self.team_.predict_proba(X)
+        machine = codes_among(self.team_.predict(X), self.classes_, "predict(X)")
+        single = self._model.expected(Cases(X, probabilities), self._worst)
+        return X, probabilities, machine, single
+
+    def expected_errors(self, X: Any) -> tuple[Array, Array]:
+        """How much the machine and each expert are expected to lose on each case, in units of one error.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_cases, n_features)
+            Cases.
+
+        Returns
+        -------
+        machine : ndarray of shape (n_cases,)
+        experts : ndarray of shape (n_cases, n_experts)
+            In the order of `experts_`; without prices.
+        """
+        _, probabilities, machine, single = self._expected(X)
+        own = (probabilities * self._coding.stakes[:, machine].T).sum(axis=1)
+        return own, single
+
+    def gains(self, X: Any) -> Array:
+        """By how much each option is expected to lose less than the machine, without prices.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_cases, n_features)
+            Cases.
+
+        Returns
+        -------
+        gains : ndarray of shape (n_cases, n_options)
+            An option is an expert; with several readings, a group of them, in the order of `options_`.
+        """
+        X, probabilities, machine, single = self._expected(X)
+        return self._gain(X, probabilities, machine, self._groups.expected(single, probabilities))
+
+    @property
+    def options_(self) -> list[Any]:
+        """Who may take a case: names of experts, or with several readings tuples of names."""
+        check_is_fitted(self)
+        names = [tuple(self.experts_[e] for e in group) for group in self._groups.members]
+        return [name[0] for name in names] if self._groups.readings == 1 else names
+
+    # -- who takes a case ---------------------------------------------------------------------
+
+    def _place(self, gain: Array, prices: Array | None = None) -> Places:
+        usage = self._groups.usage(len(self.experts_), self._mix)
+        net = gain - usage @ (self._prices if prices is None else prices) - self._common
+        best = net.argmax(axis=1)
+        positive = net[np.arange(len(net)), best] > 0
+        return np.where(positive, best, MACHINE)
+
+    def assign(self, X: Any) -> NDArray[Any]:
+        """Who takes each case, one at a time, by the present prices.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_cases, n_features)
+            Cases.
+
+        Returns
+        -------
+        who : ndarray of object of shape (n_cases,)
+            The expert's name, a tuple of names with several readings, or None for the machine.
+        """
+        return _named(self._assigned(X), self.options_)
+
+    def _assigned(self, X: Any) -> Places:
+        check_is_fitted(self)
+        if len(self.experts_) == 1:
+            return np.where(self.team_.defer(X), 0, MACHINE)
+        gain = self.gains(X)
+        return self._place(gain + self._coin(self.team_._check_new(X)))
+
+    def assign_batch(
+        self,
+        X: Any,
+        capacity: Mapping[str, float | int] | None = None,
+        *,
+        budget: float | int | None = None,
+    ) -> NDArray[Any]:
+        """Who takes each case of a batch, at the smallest expected loss within hard capacities.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_cases, n_features)
+            The batch.
+        capacity : dict or None, default=None
+            For each expert a share of the batch, rounded down, or a number of cases; one above the size of
+            the batch is the whole batch. An expert who is not named takes none. None: the capacities of
+            `fit`, as shares.
+        budget : float, int or None, default=None
+            The most that all experts take; None: as much as their capacities allow, and the share in
+            `fit` if both are None.
+
+        Returns
+        -------
+        who : ndarray of object of shape (n_cases,)
+            As in `assign`.
+        """
+        return _named(self._assigned_batch(X, capacity, budget), self.options_)
+
+    def _assigned_batch(self, X: Any, capacity: Any, budget: Any) -> Places:
+        check_is_fitted(self)
+        n = X.shape[0] if hasattr(X, "shape") else len(X)
+        counts, total = self._counts(capacity, budget, n)
+        if len(self.experts_) == 1:
+            return np.where(self.team_.defer_top(X, int(min(counts[0], total))), 0, MACHINE)
+        usage = self._groups.usage(len(self.experts_), self._mix)
+        return transport(self.gains(X), counts, total, usage).chosen
+
+    def _counts(self, capacity: Any, budget: Any, n: int) -> tuple[Array, float]:
+        if capacity is None:
+            counts = np.floor(self._capacity * n + 1e-9)
+            total = float(np.floor(self._total * n + 1e-9))
+        else:
+            given = check_capacity(capacity)
+            stray = [name for name in given if name not in self.experts_]
+            if stray:
+                raise ValueError(
+                    f"capacity has {stray[0]!r}, who is not among the experts {list(self.experts_)}."
+                )
+            counts = as_counts({name: given.get(name, 0) for name in self.experts_}, n)
+            total = float(n)
+        return counts, total if budget is None else float(count_of(budget, n, "cases"))
+
+    def update_prices(
+        self, load: Mapping[str, int], n_cases: int, *, step: float = 0.1
+    ) -> Self:
+        """Move the prices after some cases: up for experts who got more than they can take, else down.
+
+        Parameters
+        ----------
+        load : dict
+            How many of the cases each expert got; 0 for those who are not named.
+        n_cases : int
+            How many cases there were.
+        step : float, default=0.1
+            The change of a price, in errors, if the load differs from the capacity by all cases.
+
+        Returns
+        -------
+        self
+            With new `prices_`. Limits that must never be exceeded are the business of `Stream`.
+        """
+        check_is_fitted(self)
+        stray = [name for name in load if name not in self.experts_]
+        if stray:
+            raise ValueError(
+                f"load has {stray[0]!r}, who is not among the experts {list(self.experts_)}."
+            )
+        if not is_whole(n_cases) or n_cases < 1:
+            raise ValueError(f"n_cases={plain(n_cases)!r} must be a whole number, 1 or larger.")
+        share = np.array([load.get(name, 0) / n_cases for name in self.experts_])
+        self._note_prices(np.maximum(self._prices + step * (share - self._capacity), 0.0))
+        return self
+
+    def compare_readings(self, X: Any) -> list[dict[str, float]]:
+        """What one, two and three readers per case would cost and reach, side by side.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_cases, n_features)
+            Cases like those to come.
+
+        Returns
+        -------
+        rows : list of dict
+            For each number of readers that was learned: "readings", the share "deferred", the "time" spent
+            per case in readings, and the expected "error" of the team.
+        """
+        check_is_fitted(self)
+        raise NotImplementedError
+
+    # -- the team's methods -------------------------------------------------------------------
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The machine's answer for every row, deferred or not."""
+        check_is_fitted(self)
+        labels: NDArray[Any] = self.team_.predict(X)
+        return labels
+
+    def predict_proba(self, X: Any) -> Array:
+        """The probability of each class for every row, as the machine sees it."""
+        check_is_fitted(self)
+        probabilities: Array = self.team_.predict_proba(X)
+        return probabilities
+
+    def deferral_score(self, X: Any) -> Array:
+        """How much each case belongs with an expert at the present prices: above 0 it is deferred."""
+        check_is_fitted(self)
+        if len(self.experts_) == 1:
+            score: Array = self.team_.deferral_score(X)
+            return score
+        usage = self._groups.usage(len(self.experts_), self._mix)
+        gain = self.gains(X) + self._coin(self.team_._check_new(X))
+        return np.asarray((gain - usage @ self._prices).max(axis=1) - self._common)
+
+    def defer(self, X: Any) -> Bools:
+        """Whether an expert should take each case, one at a time."""
+        return self._assigned(X) != MACHINE
+
+    def defer_top(self, X: Any, budget: float | int | None = None) -> Bools:
+        """Whether an expert should take each case of this batch, within the capacities of `fit`."""
+        return self._assigned_batch(X, None, budget) != MACHINE
+
+    def predict_assisted(self, X: Any, answers: Any, batch: bool = False) -> NDArray[Any]:
+        """The team's answer: that of the expert who takes a case, else the machine's.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_cases, n_features)
+            Cases.
+        answers : callable, DataFrame, dict of columns or array-like of shape (n_cases, n_experts)
+            A function is asked for the rows that an expert takes: it gets their positions in X, an array
+            of integers, and the expert's name, and returns an answer for each. Or a table as in `fit`. A
+            deferred case without an answer is an error: the machine does not silently stand in.
+        batch : bool, default=False
+            Whether to assign by `assign_batch` instead of `assign`.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_cases,)
+        """
+        check_is_fitted(self)
+        places = self._assigned_batch(X, None, None) if batch else self._assigned(X)
+        machine = codes_among(self.predict(X), self.classes_, "predict(X)")
+        ask = self._asking(answers, len(machine))
+        team = machine.copy()
+        rows = np.flatnonzero(places != MACHINE)
+        if not len(rows):
+            return self.classes_[team]
+        readers = self._groups.members[places[rows]]
+        said = np.empty(readers.shape, dtype=np.int64)
+        for e in np.unique(readers):
+            where = readers == e
+            said[where] = ask(rows[where.any(axis=1)], int(e))
+        if self._groups.readings == 1:
+            team[rows] = said[:, 0]
+            return self.classes_[team]
+        last = machine[rows]
+        _, needed = settle(said, last)
+        if self._groups.arbiter >= 0 and needed.any():
+            asked = needed > 0
+            last[asked] = ask(rows[asked], self._groups.arbiter)
+        team[rows], _ = settle(said, last)
+        return self.classes_[team]
+
+    def _asking(self, answers: Any, n: int) -> Callable[[NDArray[np.int64], int], Codes]:
+        """A function from rows and an expert's place to the codes of her answers."""
+        if not callable(answers):
+            table = read_answers(answers, n, self.experts_, None).codes(self.classes_)
+
+        def ask(rows: NDArray[np.int64], e: int) -> Codes:
+            name = self.experts_[e]
+            if callable(answers):
+                given = np.asarray(answers(rows, name))
+                if given.shape != rows.shape:
+                    raise ValueError(
+                        f"answers gave an array of the shape {given.shape} for {len(rows)} cases of "
+                        f"{name!r}: return one answer per row."
+                    )
+                one = ExpertAnswers((name,), given[:, None])
+                said = one.codes(self.classes_)[:, 0]
+            else:
+                said = table[rows, e]
+            missing = np.flatnonzero(said == NO_ANSWER)
+            if len(missing):
+                raise ValueError(
+                    f"Row {rows[missing[0]]} goes to {name!r}, but answers has none of hers for it (nor for "
+                    f"{len(missing) - 1} others): ask her, or give a function that does."
+                )
+            return said
+
+        return ask
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: Any = None) -> float:
+        """Accuracy of the machine alone; that of the team is `score_assisted`."""
+        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
+
+    def score_assisted(self, X: Any, y: ArrayLike, answers: Any, batch: bool = False) -> float:
+        """Accuracy of the team; ``answers`` and ``batch`` are as in `predict_assisted`."""
+        check_is_fitted(self)
+        said = self.predict_assisted(X, answers, batch)
+        return float(accuracy_score(check_truth(y, self.classes_), said))
+
+    def certify(self) -> Any:
+        """How good the assignment of the training samples is, for a machine that is trained for experts.
+
+        It needs the training data, which a fitted model holds on to in this process only.
+
+        Returns
+        -------
+        certificate : ExpertCertificate
+            With a single expert, the `deferlearn.bounds.Certificate` of `AssistedSVC`.
+        """
+        check_is_fitted(self)
+        if not isinstance(self.team_, AssistedSVC):
+            raise ValueError(
+                f"{type(self.team_).__name__} trains its machine on all samples, so there is no selection "
+                "to certify: use team=AssistedSVC(...)."
+            )
+        if len(self.experts_) == 1:
+            return self.team_.certify()
+        if self._training is None:
+            raise ValueError(
+                "The certificate needs the training data, and a model that was copied or loaded has none: "
+                "call certify() on the fitted model, before it is copied or stored."
+            )
+        certificate: ExpertCertificate = certify_experts(*self._training)
+        return certificate
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        if "_training" in state:
+            state["_training"] = None
+        return state
+
+
+def _named(places: Places, options: Sequence[Any]) -> NDArray[Any]:
+    """Who takes each case: an option, or None for the machine."""
+    names = np.empty(len(places), dtype=object)
+    for row in np.flatnonzero(places != MACHINE):
+        names[row] = options[places[row]]
+    return names
