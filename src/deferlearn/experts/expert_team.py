@@ -318,9 +318,11 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
         self._model, self.skill_model_ = learned.model, learned.kind
         machine = coding.by_probability(np.log(np.maximum(known, 1e-300)))
         arbiter = -1 if self.arbiter is None else self.experts_.index(self.arbiter)
-        self._groups: Groups = make_groups(
-            int(self.readings), arbiter, said, codes, machine, coding.costs
-        )
+        most = min(MOST_READINGS, len(self.experts_) - (arbiter >= 0))
+        self._all_groups: list[Groups] = [
+            make_groups(readings, arbiter, said, codes, machine, coding.costs)
+            for readings in range(1, most + 1)
+        ]
         self._held_out_gain = self._gain(
             samples.X, known, machine, self._groups.expected(learned.expected, known)
         )
@@ -350,6 +352,10 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
         # A limit on all experts together makes the time of each of them dearer.
         worth = (self._prices + self._common).tolist()
         self.prices_ = dict(zip(self.experts_, worth, strict=True))
+
+    @property
+    def _groups(self) -> Groups:
+        return self._all_groups[int(self.readings) - 1]
 
     # -- expected losses ----------------------------------------------------------------------
 
@@ -537,11 +543,30 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
         Returns
         -------
         rows : list of dict
-            For each number of readers that was learned: "readings", the share "deferred", the "time" spent
-            per case in readings, and the expected "error" of the team.
+            For each number of readers: "readings", the share "deferred", the "time" in readings per case,
+            with those of an arbiter, and the expected "error" per case of the team, which takes the
+            experts' capacities for this batch. The cost of time is part of it if the team has one.
         """
-        check_is_fitted(self)
-        raise NotImplementedError
+        X, probabilities, machine, single = self._expected(X)
+        own = (probabilities * self._coding.stakes[:, machine].T).sum(axis=1)
+        counts, total = self._counts(None, None, len(own))
+        if self.budget is None:  # what capacities allow depends on the number of readers
+            total = float(len(own))
+        rows = []
+        for groups in self._all_groups:
+            usage = groups.usage(len(self.experts_), self._mix)
+            gain = self._gain(X, probabilities, machine, groups.expected(single, probabilities))
+            found = transport(gain, counts, total, usage)
+            taken = found.chosen[found.chosen != MACHINE]
+            rows.append(
+                {
+                    "readings": groups.readings,
+                    "deferred": len(taken) / len(own),
+                    "time": float(usage[taken].sum() / len(own)),
+                    "error": float((own.sum() - found.gain) / len(own)),
+                }
+            )
+        return rows
 
     # -- the team's methods -------------------------------------------------------------------
 

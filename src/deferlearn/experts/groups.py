@@ -104,12 +104,13 @@ def make_groups(
             total += np.bincount(truth, weights=values, minlength=n_classes)
     # Independent readers who err at the mean rate r: two err together with r * r, and so on.
     rate = (alone + 0.1) / (count + 1.0) / max(float(costs.max()), 1e-12)
-    third = 3 * rate**2 - 2 * rate**3 if readings == 3 else rate**2 + 2 * rate**2 * (1 - rate)
-    independent = np.minimum(third / rate, 1.0)
+    # Two of three are wrong; or both of two, or one of two and the arbiter, who errs as often.
+    wrong = 3 * rate**2 - 2 * rate**3
     strength = PRIOR_CASES * rate * float(costs.max())
-    ratio = (paid + strength * independent) / (alone + strength)
-    disagree = (apart + PRIOR_CASES * 2 * rate * (1 - rate)) / (count + PRIOR_CASES)
-    return Groups(members, arbiter, ratio, np.minimum(disagree, 1.0))
+    ratio = (paid + strength * np.minimum(wrong / rate, 1.0)) / (alone + strength)
+    differ = 2 * rate * (1 - rate) if readings == 2 else np.zeros(n_classes)
+    disagree = (apart + PRIOR_CASES * differ) / (count + PRIOR_CASES)
+    return Groups(members, arbiter, ratio, disagree)
 
 
 def settle(answers: Codes, last: Codes) -> tuple[Codes, NDArray[np.float64]]:

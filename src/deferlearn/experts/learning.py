@@ -21,7 +21,7 @@ class Learned(NamedTuple):
     model : ErrorModel
         Learned from all samples.
     expected : ndarray of shape (n_samples, n_experts)
-        The expected cost of each expert's answer, by models that had not seen the sample.
+        The expected cost of each expert's answer to each sample as if it were a new case.
     kind : str
         The kind of the model.
     losses : dict
@@ -84,6 +84,10 @@ def learn_errors(
     assert best is not None
     kind, strength, expected, _ = best
     model = KINDS[kind](strength).fit(cases, cost, seed)
+    if not isinstance(model, Forests):
+        # Models with few parameters know the samples hardly better than new cases, and those of other folds
+        # differ by more than that.
+        expected = model.expected(cases._replace(codes=None), stakes)
     return Learned(model, expected, kind, losses)
 
 

@@ -1,0 +1,265 @@
+"""Several experts with limited time: what routing gains, and whether capacities hold.
+
+- ``skills``: five simulated experts with known skills (one good in each half of the space, one good at one
+  class, one who guesses, one who is wrong more often than right), and 5 to 5,000 answers of each. The error
+  of the team against one that knows the true skills, and against a team that takes a random expert.
+- ``loads``: the share of new cases that each expert gets, against her capacity, over 200 draws.
+- ``stream``: days whose mix of cases drifts; losses against the best assignment of each day in hindsight,
+  and limits that must never be exceeded.
+- ``sleep``: five real experts, by nights: routing against the best single expert, a random one, and a team
+  for the average human, at the same total budget.
+- ``speed``: an assignment of 20,000 cases to 20 experts.
+
+Run them with::
+
+    python benchmarks/experts.py skills loads stream sleep speed
+"""
+
+import argparse
+from time import process_time
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+
+from deferlearn import AdvantageTriage
+from deferlearn.datasets import load_sleep
+from deferlearn.evaluation.intervals import t_interval
+from deferlearn.experts import ExpertTeam, Stream, transport
+from deferlearn.experts.stream import hindsight
+
+NAMES = ("left", "right", "class 1", "guessing", "adverse")
+CAPACITY = dict.fromkeys(NAMES, 0.06)
+
+
+def draw_cases(n: int, luck: np.random.Generator, shift: float = 0.0) -> tuple[Any, ...]:
+    """Cases, their classes, the experts' answers, and the probabilities of their errors."""
+    X = luck.normal(size=(n, 4)) + shift * np.array([0.0, 0.0, 1.0, 0.0])
+    y = (luck.random(n) < 1 / (1 + np.exp(-2 * X[:, 0] - X[:, 1]))).astype(int)
+    left = np.where(X[:, 2] < 0, 0.03, 0.4)
+    errors = [left, 0.43 - left, np.where(y == 1, 0.03, 0.35), np.full(n, 0.5), np.full(n, 0.8)]
+    rates = np.column_stack(errors)
+    wrong = luck.random(rates.shape) < rates
+    return X, y, np.where(wrong, 1 - y[:, None], y[:, None]), rates
+
+
+def machine() -> AdvantageTriage:
+    return AdvantageTriage(
+        machine=LogisticRegression(),
+        machine_error="probability",
+        human_error="truth",
+        random_state=0,
+    )
+
+
+def known_skills(team: ExpertTeam, X: Any, y: Any) -> Any:
+    """The places of experts in an assignment that knows how often each of them errs on each case."""
+    odds = 1 / (1 + np.exp(-2 * X[:, 0] - X[:, 1]))
+    left = np.where(X[:, 2] < 0, 0.03, 0.4)
+    by_class = odds * 0.03 + (1 - odds) * 0.35
+    ones = np.ones(len(X))
+    rates = np.column_stack([left, 0.43 - left, by_class, 0.5 * ones, 0.8 * ones])
+    own, _ = team.expected_errors(X)
+    counts = np.floor(np.array(list(CAPACITY.values())) * len(X))
+    return transport(own[:, None] - rates, counts, len(X)).chosen
+
+
+def skills(splits: int) -> None:
+    """Routing against known skills and against a random expert, as the number of answers grows."""
+    print("| answers per expert | known skills | routing | average human | routing less average, 95% interval |")
+    print("|---|---|---|---|---|")
+    for answers in (5, 20, 50, 200, 1000, 5000):
+        rows = []
+        for seed in range(splits):
+            luck = np.random.default_rng(seed)
+            X, y, said, _ = draw_cases(max(answers, 600), luck)
+            gaps = np.argsort(luck.random(said.shape), axis=0) >= answers
+            new, truth, told, _ = draw_cases(5000, luck)
+            team = ExpertTeam(machine(), CAPACITY, random_state=seed)
+            given = np.where(gaps, np.nan, said)
+            team.fit(X, y, given)
+            ideal = known_skills(team, new, truth)
+            best = np.where(ideal >= 0, told[np.arange(len(truth)), ideal], team.predict(new))
+            routed = team.predict_assisted(new, told, batch=True)
+            average = machine().set_params(budget=sum(CAPACITY.values()))
+            average.fit(X, y, human_labels=given)
+            anyone = told[np.arange(len(truth)), luck.integers(0, len(NAMES), len(truth))]
+            pooled = average.predict_assisted(new, anyone, batch=True)
+            rows.append([float(np.mean(said != truth)) for said in (best, routed, pooled)])
+        known, routed, pooled = np.array(rows).T
+        low, high = t_interval(routed - pooled)
+        print(
+            f"| {answers} | {known.mean():.4f} | {routed.mean():.4f} | {pooled.mean():.4f} "
+            f"| {np.mean(routed - pooled):+.4f} [{low:+.4f}, {high:+.4f}] |",
+            flush=True,
+        )
+
+
+def loads(draws: int) -> None:
+    """The share of new cases that each expert gets one at a time, against her capacity."""
+    capacity = dict(zip(NAMES[:3], (0.05, 0.1, 0.05), strict=True))
+    print("| skills | expert | capacity | mean load | standard error of the mean | standard deviation |")
+    print("|---|---|---|---|---|---|")
+    for kind in ("class", "linear", "forest"):
+        found = []
+        for seed in range(draws):
+            luck = np.random.default_rng(seed)
+            X, y, said, _ = draw_cases(600, luck)
+            new = draw_cases(2000, luck)[0]
+            team = ExpertTeam(machine(), capacity, skills=kind, random_state=seed)
+            who = team.fit(X, y, said[:, :3]).assign(new)
+            found.append([np.mean(who == name) for name in capacity])
+        mean, spread = np.mean(found, axis=0), np.std(found, axis=0, ddof=1)
+        for (name, most), m, s in zip(capacity.items(), mean, spread, strict=True):
+            print(
+                f"| {kind} | {name} | {most} | {m:.4f} | {s / np.sqrt(draws):.4f} | {s:.4f} |",
+                flush=True,
+            )
+
+
+def stream(days: int, per_day: int) -> None:
+    """Days whose mix drifts: the loss against hindsight, and the largest load of a day."""
+    luck = np.random.default_rng(0)
+    X, y, said, _ = draw_cases(2000, luck)
+    team = ExpertTeam(machine(), CAPACITY, random_state=0).fit(X, y, said)
+    limits = {name: int(share * per_day) for name, share in CAPACITY.items()}
+    live = Stream(np.array(list(team.prices_.values())), limits, per_day)
+    most = np.zeros(len(limits), dtype=int)
+    sums = np.zeros(4)  # machine alone, fixed prices with limits, stream, hindsight
+    seconds = 0.0
+    for day in range(days):
+        shift = 1.5 * np.sin(2 * np.pi * day / days)
+        # More or fewer cases arrive than planned.
+        n = int(per_day * (1 + 0.2 * np.sin(7 * day)))
+        new = draw_cases(n, luck, shift)[0]
+        own, _ = team.expected_errors(new)
+        gains = team.gains(new)
+        start = process_time()
+        places = live.assign_day(gains)
+        seconds += process_time() - start
+        most = np.maximum(most, live.load)
+        won = gains[places >= 0, places[places >= 0]].sum()
+        fixed = _with_fixed_prices(gains, np.array(list(team.prices_.values())), limits)
+        best = hindsight(gains, list(limits.values()))
+        sums += [own.sum(), own.sum() - fixed, own.sum() - won, own.sum() - best]
+    cases = days * per_day
+    print(f"{days} days of about {per_day} cases, {cases:,} in all: {seconds / cases * 1e6:.0f} us per case")
+    print("| | expected errors per 1,000 cases | above hindsight |")
+    print("|---|---|---|")
+    for name, value in zip(("machine alone", "fixed prices", "stream", "hindsight"), sums, strict=True):
+        print(f"| {name} | {1000 * value / cases:.1f} | {value / sums[3] - 1:+.1%} |")
+    over = [name for name, top, limit in zip(limits, most, limits.values(), strict=True) if top > limit]
+    print(f"largest loads {most.tolist()}, limits {list(limits.values())}: exceeded by {over or 'nobody'}")
+
+
+def _with_fixed_prices(gains: Any, prices: Any, limits: dict[str, int]) -> float:
+    load, most, won = np.zeros(len(prices)), np.array(list(limits.values())), 0.0
+    for gain in gains:
+        net = np.where(load < most, gain - prices, -np.inf)
+        best = int(net.argmax())
+        if net[best] > 0:
+            load[best] += 1
+            won += gain[best]
+    return won
+
+
+def sleep(splits: int, budget: float) -> None:
+    """Five real experts: routing against the best single expert, a random one, and the average human."""
+    data = load_sleep(classes="stages", context=1)
+    read = ~np.isnan(data.answers).any(axis=1)
+    rows = np.flatnonzero(read)
+    answers = data.answers[rows].astype(int)
+    votes = (answers[:, :, None] == np.arange(5)).sum(axis=1)
+    tied = (votes == votes.max(axis=1, keepdims=True)).sum(axis=1) > 1
+    rows, answers, truth = rows[~tied], answers[~tied], votes.argmax(axis=1)[~tied]
+    X, nights = data.data[rows], data.groups[rows]
+    # An expert is judged by the other four: her own vote would count for her.
+    others = votes[~tied][:, None, :] - (answers[:, :, None] == np.arange(5))
+    judged = others.argmax(axis=2)
+    names = [f"expert {k + 1}" for k in range(5)]
+    results: dict[str, list[float]] = {}
+    for seed in range(splits):
+        luck = np.random.RandomState(1000 + seed)
+        order = luck.permutation(np.unique(nights))
+        train = np.flatnonzero(np.isin(nights, order[:40]))[::16]
+        test = np.flatnonzero(np.isin(nights, order[40:]))[::10]
+        base = machine().set_params(machine=LogisticRegression(C=0.1, max_iter=2000))
+        capacity = dict.fromkeys(names, budget / 5)
+        team = ExpertTeam(base, capacity, random_state=seed)
+        team.fit(X[train], truth[train], answers[train], groups=nights[train])
+        said = team.predict(X[test])
+        by_machine = (said[:, None] != judged[test]).mean(axis=1)
+        by_expert = answers[test] != judged[test]
+
+        def error(places: Any, by_machine: Any = by_machine, by_expert: Any = by_expert) -> float:
+            rows = np.arange(len(places))
+            return float(np.where(places < 0, by_machine, by_expert[rows, places]).mean())
+
+        gains = team.gains(X[test])
+        n = len(test)
+        share = np.full(5, int(budget / 5 * n))
+        chosen = {"routing, equal time": transport(gains, share, n).chosen}
+        chosen["routing, any split of the time"] = transport(
+            gains, np.full(5, n), int(budget * n)
+        ).chosen
+        average = machine().set_params(machine=LogisticRegression(C=0.1, max_iter=2000), budget=budget)
+        average.fit(X[train], truth[train], human_labels=answers[train])
+        deferred = average.defer_top(X[test])
+        at_random = np.where(deferred, luck.randint(0, 5, n), -1)
+        chosen["average human, random expert"] = at_random
+        best = int(np.argmin([np.mean(answers[train, e] != judged[train, e]) for e in range(5)]))
+        one = machine().set_params(machine=LogisticRegression(C=0.1, max_iter=2000), budget=budget)
+        one.fit(X[train], truth[train], human_labels=answers[train, best])
+        chosen["best single expert"] = np.where(one.defer_top(X[test]), best, -1)
+        chosen["machine alone"] = np.full(n, -1)
+        for name, places in chosen.items():
+            results.setdefault(name, []).append(error(places))
+    ours = np.array(results["routing, equal time"])
+    print(f"Sleep stages, budget {budget:.0%}, {splits} splits by nights")
+    print("| who | error | routing with equal time less this, 95% interval |")
+    print("|---|---|---|")
+    for name, values in results.items():
+        low, high = t_interval(ours - np.array(values))
+        print(
+            f"| {name} | {np.mean(values):.4f} | {np.mean(ours - values):+.4f} [{low:+.4f}, {high:+.4f}] |",
+            flush=True,
+        )
+
+
+def speed() -> None:
+    """An assignment of 20,000 cases to 20 experts."""
+    luck = np.random.default_rng(0)
+    gain = luck.beta(0.5, 5, (20_000, 1)) - luck.beta(0.5, 6, (20_000, 20)) / 2 + 0.3
+    start = process_time()
+    found = transport(gain, np.full(20, 200), len(gain))
+    print(
+        f"20,000 cases, 20 experts: {process_time() - start:.1f} s; gain {found.gain:.6f}, "
+        f"bound {found.bound:.6f}"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parts = ("skills", "loads", "stream", "sleep", "speed")
+    parser.add_argument("parts", nargs="*", choices=[*parts, []], help="what to measure (default: all)")
+    parser.add_argument("--splits", type=int, default=20, help="number of splits (default: 20)")
+    parser.add_argument("--draws", type=int, default=200, help="draws of loads (default: 200)")
+    parser.add_argument("--days", type=int, default=1000, help="days of a stream (default: 1,000)")
+    options = parser.parse_args()
+    for part in options.parts or parts:
+        print(f"\n## {part}\n")
+        if part == "skills":
+            skills(options.splits)
+        elif part == "loads":
+            loads(options.draws)
+        elif part == "stream":
+            stream(options.days, 1000)
+        elif part == "sleep":
+            for budget in (0.05, 0.1, 0.2):
+                sleep(options.splits, budget)
+        else:
+            speed()
+
+
+if __name__ == "__main__":
+    main()
