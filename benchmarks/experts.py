@@ -16,6 +16,7 @@ Run them with::
 """
 
 import argparse
+import warnings
 from time import process_time
 from typing import Any
 
@@ -32,15 +33,18 @@ NAMES = ("left", "right", "class 1", "guessing", "adverse")
 CAPACITY = dict.fromkeys(NAMES, 0.06)
 
 
-def draw_cases(n: int, luck: np.random.Generator, shift: float = 0.0) -> tuple[Any, ...]:
-    """Cases, their classes, the experts' answers, and the probabilities of their errors."""
+def draw_cases(
+    n: int, luck: np.random.Generator, shift: float = 0.0, alike: bool = False
+) -> tuple[Any, ...]:
+    """Cases, their classes, and the experts' answers."""
     X = luck.normal(size=(n, 4)) + shift * np.array([0.0, 0.0, 1.0, 0.0])
     y = (luck.random(n) < 1 / (1 + np.exp(-2 * X[:, 0] - X[:, 1]))).astype(int)
     left = np.where(X[:, 2] < 0, 0.03, 0.4)
-    errors = [left, 0.43 - left, np.where(y == 1, 0.03, 0.35), np.full(n, 0.5), np.full(n, 0.8)]
-    rates = np.column_stack(errors)
-    wrong = luck.random(rates.shape) < rates
-    return X, y, np.where(wrong, 1 - y[:, None], y[:, None]), rates
+    rates = [left, 0.43 - left, np.where(y == 1, 0.03, 0.35), np.full(n, 0.5), np.full(n, 0.8)]
+    if alike:
+        rates = [np.full(n, 0.12)] * len(NAMES)
+    wrong = luck.random((n, len(NAMES))) < np.column_stack(rates)
+    return X, y, np.where(wrong, 1 - y[:, None], y[:, None])
 
 
 def machine() -> AdvantageTriage:
@@ -52,13 +56,15 @@ def machine() -> AdvantageTriage:
     )
 
 
-def known_skills(team: ExpertTeam, X: Any, y: Any) -> Any:
+def known_skills(team: ExpertTeam, X: Any, alike: bool) -> Any:
     """The places of experts in an assignment that knows how often each of them errs on each case."""
     odds = 1 / (1 + np.exp(-2 * X[:, 0] - X[:, 1]))
     left = np.where(X[:, 2] < 0, 0.03, 0.4)
     by_class = odds * 0.03 + (1 - odds) * 0.35
     ones = np.ones(len(X))
     rates = np.column_stack([left, 0.43 - left, by_class, 0.5 * ones, 0.8 * ones])
+    if alike:
+        rates[:] = 0.12
     own, _ = team.expected_errors(X)
     counts = np.floor(np.array(list(CAPACITY.values())) * len(X))
     return transport(own[:, None] - rates, counts, len(X)).chosen
@@ -66,45 +72,52 @@ def known_skills(team: ExpertTeam, X: Any, y: Any) -> Any:
 
 def skills(splits: int) -> None:
     """Routing against known skills and against a random expert, as the number of answers grows."""
-    print("| answers per expert | known skills | routing | average human | routing less average, 95% interval |")
-    print("|---|---|---|---|---|")
-    for answers in (5, 20, 50, 200, 1000, 5000):
-        rows = []
-        for seed in range(splits):
-            luck = np.random.default_rng(seed)
-            X, y, said, _ = draw_cases(max(answers, 600), luck)
-            gaps = np.argsort(luck.random(said.shape), axis=0) >= answers
-            new, truth, told, _ = draw_cases(5000, luck)
-            team = ExpertTeam(machine(), CAPACITY, random_state=seed)
-            given = np.where(gaps, np.nan, said)
-            team.fit(X, y, given)
-            ideal = known_skills(team, new, truth)
-            best = np.where(ideal >= 0, told[np.arange(len(truth)), ideal], team.predict(new))
-            routed = team.predict_assisted(new, told, batch=True)
-            average = machine().set_params(budget=sum(CAPACITY.values()))
-            average.fit(X, y, human_labels=given)
-            anyone = told[np.arange(len(truth)), luck.integers(0, len(NAMES), len(truth))]
-            pooled = average.predict_assisted(new, anyone, batch=True)
-            rows.append([float(np.mean(said != truth)) for said in (best, routed, pooled)])
-        known, routed, pooled = np.array(rows).T
-        low, high = t_interval(routed - pooled)
-        print(
-            f"| {answers} | {known.mean():.4f} | {routed.mean():.4f} | {pooled.mean():.4f} "
-            f"| {np.mean(routed - pooled):+.4f} [{low:+.4f}, {high:+.4f}] |",
-            flush=True,
-        )
+    print(
+        "| experts | answers of each | known skills | routing | average human | routing less average |"
+    )
+    print("|---|---|---|---|---|---|")
+    for alike in (False, True):
+        for answers in (5, 20, 50, 200, 1000, 5000):
+            rows = [_errors(answers, alike, seed) for seed in range(splits)]
+            known, routed, pooled = np.array(rows).T
+            mean, low, high = t_interval(routed - pooled)
+            print(
+                f"| {'alike' if alike else 'differ'} | {answers} | {known.mean():.4f} "
+                f"| {routed.mean():.4f} | {pooled.mean():.4f} | {mean:+.4f} [{low:+.4f}, {high:+.4f}] |",
+                flush=True,
+            )
+
+
+def _errors(answers: int, alike: bool, seed: int) -> list[float]:
+    """Errors of teams that know the skills, that learn them, and that take a random expert."""
+    luck = np.random.default_rng(seed)
+    X, y, said = draw_cases(max(answers, 600), luck, alike=alike)
+    given = np.where(np.argsort(luck.random(said.shape), axis=0) >= answers, np.nan, said)
+    new, truth, told = draw_cases(5000, luck, alike=alike)
+    each = np.arange(len(truth))
+    team = ExpertTeam(machine(), CAPACITY, random_state=seed).fit(X, y, given)
+    ideal = known_skills(team, new, alike)
+    known = np.where(ideal >= 0, told[each, ideal], team.predict(new))
+    routed = team.predict_assisted(new, told, batch=True)
+    average = machine().set_params(budget=sum(CAPACITY.values()))
+    average.fit(X, y, human_labels=given)
+    anyone = told[each, luck.integers(0, len(NAMES), len(truth))]
+    pooled = average.predict_assisted(new, anyone, batch=True)
+    return [float(np.mean(said != truth)) for said in (known, routed, pooled)]
 
 
 def loads(draws: int) -> None:
     """The share of new cases that each expert gets one at a time, against her capacity."""
     capacity = dict(zip(NAMES[:3], (0.05, 0.1, 0.05), strict=True))
-    print("| skills | expert | capacity | mean load | standard error of the mean | standard deviation |")
+    print(
+        "| skills | expert | capacity | mean load | standard error of the mean | standard deviation |"
+    )
     print("|---|---|---|---|---|---|")
     for kind in ("class", "linear", "forest"):
         found = []
         for seed in range(draws):
             luck = np.random.default_rng(seed)
-            X, y, said, _ = draw_cases(600, luck)
+            X, y, said = draw_cases(600, luck)
             new = draw_cases(2000, luck)[0]
             team = ExpertTeam(machine(), capacity, skills=kind, random_state=seed)
             who = team.fit(X, y, said[:, :3]).assign(new)
@@ -120,7 +133,7 @@ def loads(draws: int) -> None:
 def stream(days: int, per_day: int) -> None:
     """Days whose mix drifts: the loss against hindsight, and the largest load of a day."""
     luck = np.random.default_rng(0)
-    X, y, said, _ = draw_cases(2000, luck)
+    X, y, said = draw_cases(2000, luck)
     team = ExpertTeam(machine(), CAPACITY, random_state=0).fit(X, y, said)
     limits = {name: int(share * per_day) for name, share in CAPACITY.items()}
     live = Stream(np.array(list(team.prices_.values())), limits, per_day)
@@ -143,13 +156,21 @@ def stream(days: int, per_day: int) -> None:
         best = hindsight(gains, list(limits.values()))
         sums += [own.sum(), own.sum() - fixed, own.sum() - won, own.sum() - best]
     cases = days * per_day
-    print(f"{days} days of about {per_day} cases, {cases:,} in all: {seconds / cases * 1e6:.0f} us per case")
+    print(
+        f"{days} days of about {per_day} cases, {cases:,} in all: {seconds / cases * 1e6:.0f} us per case"
+    )
     print("| | expected errors per 1,000 cases | above hindsight |")
     print("|---|---|---|")
-    for name, value in zip(("machine alone", "fixed prices", "stream", "hindsight"), sums, strict=True):
+    for name, value in zip(
+        ("machine alone", "fixed prices", "stream", "hindsight"), sums, strict=True
+    ):
         print(f"| {name} | {1000 * value / cases:.1f} | {value / sums[3] - 1:+.1%} |")
-    over = [name for name, top, limit in zip(limits, most, limits.values(), strict=True) if top > limit]
-    print(f"largest loads {most.tolist()}, limits {list(limits.values())}: exceeded by {over or 'nobody'}")
+    over = [
+        name for name, top, limit in zip(limits, most, limits.values(), strict=True) if top > limit
+    ]
+    print(
+        f"largest loads {most.tolist()}, limits {list(limits.values())}: exceeded by {over or 'nobody'}"
+    )
 
 
 def _with_fixed_prices(gains: Any, prices: Any, limits: dict[str, int]) -> float:
@@ -176,6 +197,8 @@ def sleep(splits: int, budget: float) -> None:
     # An expert is judged by the other four: her own vote would count for her.
     others = votes[~tied][:, None, :] - (answers[:, :, None] == np.arange(5))
     judged = others.argmax(axis=2)
+    # An answer that only her own vote makes right counts as wrong, in training, too.
+    told = np.where((answers != judged) & (answers == truth[:, None]), judged, answers)
     names = [f"expert {k + 1}" for k in range(5)]
     results: dict[str, list[float]] = {}
     for seed in range(splits):
@@ -186,7 +209,7 @@ def sleep(splits: int, budget: float) -> None:
         base = machine().set_params(machine=LogisticRegression(C=0.1, max_iter=2000))
         capacity = dict.fromkeys(names, budget / 5)
         team = ExpertTeam(base, capacity, random_state=seed)
-        team.fit(X[train], truth[train], answers[train], groups=nights[train])
+        team.fit(X[train], truth[train], told[train], groups=nights[train])
         said = team.predict(X[test])
         by_machine = (said[:, None] != judged[test]).mean(axis=1)
         by_expert = answers[test] != judged[test]
@@ -202,14 +225,16 @@ def sleep(splits: int, budget: float) -> None:
         chosen["routing, any split of the time"] = transport(
             gains, np.full(5, n), int(budget * n)
         ).chosen
-        average = machine().set_params(machine=LogisticRegression(C=0.1, max_iter=2000), budget=budget)
-        average.fit(X[train], truth[train], human_labels=answers[train])
+        average = machine().set_params(
+            machine=LogisticRegression(C=0.1, max_iter=2000), budget=budget
+        )
+        average.fit(X[train], truth[train], human_labels=told[train])
         deferred = average.defer_top(X[test])
         at_random = np.where(deferred, luck.randint(0, 5, n), -1)
         chosen["average human, random expert"] = at_random
         best = int(np.argmin([np.mean(answers[train, e] != judged[train, e]) for e in range(5)]))
         one = machine().set_params(machine=LogisticRegression(C=0.1, max_iter=2000), budget=budget)
-        one.fit(X[train], truth[train], human_labels=answers[train, best])
+        one.fit(X[train], truth[train], human_labels=told[train, best])
         chosen["best single expert"] = np.where(one.defer_top(X[test]), best, -1)
         chosen["machine alone"] = np.full(n, -1)
         for name, places in chosen.items():
@@ -219,7 +244,7 @@ def sleep(splits: int, budget: float) -> None:
     print("| who | error | routing with equal time less this, 95% interval |")
     print("|---|---|---|")
     for name, values in results.items():
-        low, high = t_interval(ours - np.array(values))
+        _, low, high = t_interval(ours - np.array(values))
         print(
             f"| {name} | {np.mean(values):.4f} | {np.mean(ours - values):+.4f} [{low:+.4f}, {high:+.4f}] |",
             flush=True,
@@ -241,11 +266,14 @@ def speed() -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parts = ("skills", "loads", "stream", "sleep", "speed")
-    parser.add_argument("parts", nargs="*", choices=[*parts, []], help="what to measure (default: all)")
+    parser.add_argument(
+        "parts", nargs="*", choices=[*parts, []], help="what to measure (default: all)"
+    )
     parser.add_argument("--splits", type=int, default=20, help="number of splits (default: 20)")
     parser.add_argument("--draws", type=int, default=200, help="draws of loads (default: 200)")
     parser.add_argument("--days", type=int, default=1000, help="days of a stream (default: 1,000)")
     options = parser.parse_args()
+    warnings.filterwarnings("ignore", "no answer was given", UserWarning)
     for part in options.parts or parts:
         print(f"\n## {part}\n")
         if part == "skills":

@@ -41,7 +41,10 @@ def best_of_all(X, y, answers, alpha, capacity):
 def test_the_bound_holds_and_the_assignment_is_within_it(seed, capacity):
     X, y, answers = tiny(seed)
     team = ExpertTeam(
-        AssistedSVC(alpha=0.3, cv=4), {"a": capacity[0], "b": capacity[1]}, skills="class", random_state=0
+        AssistedSVC(alpha=0.3, cv=4),
+        {"a": capacity[0], "b": capacity[1]},
+        skills="class",
+        random_state=0,
     )
     team.fit(X, y, answers)
     found, best = team.certify(), best_of_all(X, y, answers, 0.3, capacity)

@@ -25,7 +25,12 @@ def best_by_milp(gain, capacity, total, usage):
     used = np.kron(np.ones(n), usage.T)
     limits = np.concatenate([np.ones(n), capacity, [total]])
     rows = np.vstack([one, used, np.ones(n * m)])
-    found = milp(-gain.ravel(), integrality=1, bounds=(0, 1), constraints=LinearConstraint(rows, -np.inf, limits))
+    found = milp(
+        -gain.ravel(),
+        integrality=1,
+        bounds=(0, 1),
+        constraints=LinearConstraint(rows, -np.inf, limits),
+    )
     return -found.fun
 
 

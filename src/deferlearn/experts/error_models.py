@@ -23,6 +23,9 @@ from deferlearn.teams.forest import ForestRegressor
 
 # Rates stay this far from 0 and 1, where a logarithm has no value.
 FARTHEST = 1e-4
+# Experts are drawn together more than in a statement about them: who is thought better than she is gets
+# cases, and who is thought worse costs little.
+PRIOR = 0.0
 # Penalty of the curve for all experts, per feature of unit spread; steps of Newton's method.
 POOL_PENALTY, NEWTON_STEPS = 3.0, 25
 
@@ -70,7 +73,7 @@ class ByClass:
         for k in range(n_classes):
             rows = codes == k
             count = answered[rows].sum(axis=0)
-            rates[:, k] = shrunk_rates(np.nansum(cost[rows], axis=0), count)
+            rates[:, k] = shrunk_rates(np.nansum(cost[rows], axis=0), count, PRIOR)
         self.rates_ = rates
         return self
 

@@ -206,13 +206,22 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
             # Errors are weighed, and time is added, when the team reads the losses.
             loss = found.loss - samples.coding.hinge_per_error * float(team.deferral_cost)
             human = {"human_loss": loss * samples.coding.weights[samples.codes] / samples.weights}
-        more = {"sample_weight": sample_weight} | ({} if groups is None else {"groups": groups})
-        self.team_ = team.fit(X, y, **human, **more)
+        more: dict[str, Any] = {"sample_weight": sample_weight}
+        folds = stratified_folds(
+            self.cv, samples.X, samples.labels, None if groups is None else np.asarray(groups), seed
+        )
+        splits = splits_from(folds, n)
+        own_cv = team.cv
+        if groups is not None and hasattr(team, "open_search"):
+            more["groups"] = groups
+        elif groups is not None:
+            team.set_params(cv=splits)
+        self.team_ = team.fit(X, y, **human, **more).set_params(cv=own_cv)
         if "human_loss" in human:
             value, chosen = found.value_of(team.selection_)
             self._training = _Training(objective, found, value)
             self.assignment_ = _named(chosen, self.experts_)
-        self._learn(samples, said, groups, seed)
+        self._learn(samples, said, splits, seed)
         self._set_prices(capacity, samples, seed)
         return self
 
@@ -283,7 +292,7 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
         share = costs[samples.codes[:, None], np.maximum(said, 0)] / max(float(costs.max()), 1e-300)
         return np.where(said == NO_ANSWER, np.nan, share)
 
-    def _learn(self, samples: Samples, said: Codes, groups: Any, seed: int) -> None:
+    def _learn(self, samples: Samples, said: Codes, splits: list[Any], seed: int) -> None:
         """Learn what each expert is good at, and form groups of readers."""
         codes, n_classes = samples.codes, len(self.classes_)
         answered = said != NO_ANSWER
@@ -301,8 +310,6 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
         weight = np.where(cost > 0, coding.stakes.sum(axis=1) / np.where(cost > 0, cost, 1.0), 1.0)
         self._worst = weight * float(coding.costs.max())
         known = self.team_.held_out_probabilities()
-        groups = None if groups is None else np.asarray(groups)
-        folds = stratified_folds(self.cv, samples.X, samples.labels, groups, seed)
         kinds = tuple(KINDS) if self.skills == "auto" else (self.skills,)
         if self.skills == "auto" and sp.issparse(samples.X):
             kinds = ("class", "forest")
@@ -311,7 +318,7 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
             self._shares(samples, said),
             self._worst,
             kinds,
-            splits_from(folds, len(codes)),
+            splits,
             seed,
             self.n_jobs,
         )
@@ -501,9 +508,7 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
             total = float(n)
         return counts, total if budget is None else float(count_of(budget, n, "cases"))
 
-    def update_prices(
-        self, load: Mapping[str, int], n_cases: int, *, step: float = 0.1
-    ) -> Self:
+    def update_prices(self, load: Mapping[str, int], n_cases: int, *, step: float = 0.1) -> Self:
         """Move the prices after some cases: up for experts who got more than they can take, else down.
 
         Parameters

@@ -139,20 +139,22 @@ def estimate_skills(
     )
 
 
-def shrunk_rates(wrong: Array, answered: NDArray[Any]) -> Array:
+def shrunk_rates(wrong: Array, answered: NDArray[Any], prior: float = PRIOR) -> Array:
     """The expected error rate of each expert on one class, drawn towards the average of all experts."""
-    a, b, weight = _population(wrong, answered)
+    a, b, weight = _population(wrong, answered, prior)
     means = (a[:, None] + wrong) / ((a + b)[:, None] + answered)
     return np.asarray(weight @ means)
 
 
-def _population(wrong: Array, answered: NDArray[Any]) -> tuple[Array, Array, Array]:
+def _population(
+    wrong: Array, answered: NDArray[Any], prior: float = PRIOR
+) -> tuple[Array, Array, Array]:
     """The beta distributions that experts may come from, and how likely each is after these answers."""
     mean, strength = np.meshgrid(MEANS, STRENGTHS, indexing="ij")
     a, b = (mean * strength).ravel(), ((1 - mean) * strength).ravel()
     right = answered - wrong
     each = betaln(a[:, None] + wrong, b[:, None] + right) - betaln(a, b)[:, None]
-    log_weight = each.sum(axis=1) - PRIOR * np.log(strength.ravel())
+    log_weight = each.sum(axis=1) - prior * np.log(strength.ravel())
     weight = np.exp(log_weight - log_weight.max())
     return a, b, weight / weight.sum()
 

@@ -10,7 +10,7 @@ from deferlearn.experts.capacity import as_counts, check_capacity
 from deferlearn.experts.transport import MACHINE, Places, transport
 
 # So many of the last cases say what the next ones may be like. Prices are found anew after so many cases.
-WINDOW, EVERY = 2000, 50
+WINDOW, EVERY = 1000, 50
 
 
 class Stream:

@@ -67,9 +67,7 @@ class _Problem(NamedTuple):
         return np.asarray(self.gain - self.usage @ prices - common)
 
 
-def transport(
-    gain: Array, capacity: Array, total: float, usage: Array | None = None
-) -> Assignment:
+def transport(gain: Array, capacity: Array, total: float, usage: Array | None = None) -> Assignment:
     """Find the assignment with the largest sum of gains under hard capacities.
 
     Only the columns of a case that could matter at the present prices enter the linear programme; those
@@ -171,9 +169,7 @@ def _first_prices(problem: _Problem) -> tuple[Array, float]:
     return prices[:-1], float(prices[-1])
 
 
-def _soft_dual(
-    prices: Array, problem: _Problem, most: Array, width: float
-) -> tuple[float, Array]:
+def _soft_dual(prices: Array, problem: _Problem, most: Array, width: float) -> tuple[float, Array]:
     """The soft dual function per case, and its gradient: capacity less expected load."""
     net = problem.net(prices[:-1], float(prices[-1])) / width
     top = np.maximum(net.max(axis=1), 0.0)
