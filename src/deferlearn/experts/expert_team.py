@@ -17,7 +17,7 @@ from deferlearn.experts.answers import NO_ANSWER, ExpertAnswers, read_answers
 from deferlearn.experts.capacity import as_counts, as_shares, check_capacity
 from deferlearn.experts.error_models import KINDS, ByClass, Cases
 from deferlearn.experts.groups import Groups, make_groups, settle
-from deferlearn.experts.learning import learn_errors
+from deferlearn.experts.learning import Machine, learn_errors
 from deferlearn.experts.skills import Skills, estimate_skills
 from deferlearn.experts.training import (
     ExpertCertificate,
@@ -82,10 +82,11 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
     arbiter : str or None, default=None
         The expert who decides where the readers disagree; she is not among the readers. None: the
         machine's answer decides. Only with two or three readings.
-    skills : {"auto", "class", "linear", "forest"}, default="auto"
+    skills : {"auto", "class", "certainty", "linear", "forest"}, default="auto"
         How experts' errors are foreseen. "class": by the true class, as likely as the machine finds it.
-        "linear": by features, too. "forest": for experts who are good in some regions. "auto" takes the
-        simplest of them that no other clearly beats on held-out samples.
+        "certainty": by how sure the machine is, too. "linear": by features, too. "forest": for experts who
+        are good in some regions. "auto" takes the simplest of them that no other clearly beats, by what
+        the team gets wrong on held-out samples.
     cv : int or splitter, default=5
         Folds for the models of the experts' errors.
     n_jobs : int or None, default=None
@@ -221,8 +222,10 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
             value, chosen = found.value_of(team.selection_)
             self._training = _Training(objective, found, value)
             self.assignment_ = _named(chosen, self.experts_)
+        self._capacity = as_shares(capacity, n)
+        self._total = share_of(team.budget, n)
         self._learn(samples, said, splits, seed)
-        self._set_prices(capacity, samples, seed)
+        self._set_prices(samples, seed)
         return self
 
     def _check_parameters(self) -> dict[str, float | int]:
@@ -312,18 +315,23 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
         known = self.team_.held_out_probabilities()
         kinds = tuple(KINDS) if self.skills == "auto" else (self.skills,)
         if self.skills == "auto" and sp.issparse(samples.X):
-            kinds = ("class", "forest")
+            kinds = ("class", "certainty", "forest")
+        said_by_machine = coding.by_probability(np.log(np.maximum(known, 1e-300)))
+        own = (known * coding.stakes[:, said_by_machine].T).sum(axis=1)
         learned = learn_errors(
             Cases(samples.X, known, codes),
             self._shares(samples, said),
             self._worst,
+            Machine(own, samples.machine_cost(said_by_machine)),
+            self._capacity,
+            self._total,
             kinds,
             splits,
             seed,
             self.n_jobs,
         )
         self._model, self.skill_model_ = learned.model, learned.kind
-        machine = coding.by_probability(np.log(np.maximum(known, 1e-300)))
+        machine = said_by_machine
         arbiter = -1 if self.arbiter is None else self.experts_.index(self.arbiter)
         most = min(MOST_READINGS, len(self.experts_) - (arbiter >= 0))
         self._all_groups: list[Groups] = [
@@ -334,11 +342,9 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
             samples.X, known, machine, self._groups.expected(learned.expected, known)
         )
 
-    def _set_prices(self, capacity: dict[str, Any], samples: Samples, seed: int) -> None:
+    def _set_prices(self, samples: Samples, seed: int) -> None:
         n = len(samples)
         self._seed = seed
-        self._capacity = as_shares(capacity, n)
-        self._total = share_of(self.team_.budget, n)
         gain = self._held_out_gain + self._coin(samples.X)
         del self._held_out_gain
         usage = self._groups.usage(len(self.experts_), self._mix)

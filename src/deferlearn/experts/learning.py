@@ -1,4 +1,4 @@
-"""Which kind of model foresees the experts' errors best, tried on held-out samples."""
+"""Which kind of model of the experts' errors makes the best team, tried on held-out samples."""
 
 import warnings
 from typing import Any, NamedTuple
@@ -7,14 +7,28 @@ import numpy as np
 
 from deferlearn._utils.types import Array, Index
 from deferlearn.experts.error_models import FARTHEST, KINDS, Cases, ErrorModel, Forests
+from deferlearn.experts.transport import transport
 from deferlearn.teams.held_out import held_out
 
 # A more elaborate model must be better by so many standard errors of the difference.
 CLEARLY = 1.0
 
 
+class Machine(NamedTuple):
+    """What the machine's answers to held-out samples cost.
+
+    Attributes
+    ----------
+    expected, real : ndarray of shape (n_samples,)
+        By the probabilities, and by the true class.
+    """
+
+    expected: Array
+    real: Array
+
+
 class Learned(NamedTuple):
-    """The model of the experts' errors, and what it says of samples that it had not seen.
+    """The model of the experts' errors, and what it says of samples.
 
     Attributes
     ----------
@@ -24,35 +38,49 @@ class Learned(NamedTuple):
         The expected cost of each expert's answer to each sample as if it were a new case.
     kind : str
         The kind of the model.
-    losses : dict
-        The held-out log loss of the best model of each kind.
+    costs : dict
+        The held-out cost per sample of the team with the best model of each kind.
     """
 
     model: ErrorModel
     expected: Array
     kind: str
-    losses: dict[str, float]
+    costs: dict[str, float]
 
 
 def learn_errors(
     cases: Cases,
-    cost: Array,
-    stakes: Array,
+    share: Array,
+    worst: Array,
+    machine: Machine,
+    capacity: Array,
+    total: float,
     kinds: tuple[str, ...],
     splits: list[tuple[Index, Index]],
     seed: int,
     n_jobs: int | None,
 ) -> Learned:
-    """Learn what experts' answers cost, by the simplest kind of model that no other clearly beats.
+    """Learn what experts' answers cost, by the simplest kind of model that no other beats.
+
+    A more elaborate kind must foresee the answers to held-out samples clearly better, and make a team that
+    does no worse: held-out samples go to the experts by the expected costs, within the capacities, among
+    those who have answered. The first alone is not enough, since only the answers to a few hard cases
+    matter; the second alone depends too much on luck.
 
     Parameters
     ----------
     cases : Cases
         The samples, with their true classes.
-    cost : ndarray of shape (n_samples, n_experts)
+    share : ndarray of shape (n_samples, n_experts)
         What each answer cost, as a share of the worst mistake; NaN where there is none.
-    stakes : ndarray of shape (n_classes,)
+    worst : ndarray of shape (n_classes,)
         What the worst mistake on a case of each class costs.
+    machine : Machine
+        What the machine's answers cost.
+    capacity : ndarray of shape (n_experts,)
+        The share of the samples that each expert can take.
+    total : float
+        The share that all of them can take.
     kinds : tuple of str
         Kinds of models to try, from simple to elaborate.
     splits : list of (train, test)
@@ -66,29 +94,34 @@ def learn_errors(
     -------
     Learned
     """
-    answered = ~np.isnan(cost)
-    best: tuple[str, float, Array, Array] | None = None
-    losses: dict[str, float] = {}
+    answered, n = ~np.isnan(share), len(share)
+    real = np.where(answered, share, 0.0) * worst[cases.codes][:, None]
+    best: tuple[str, float, Array] | None = None
+    least, cheapest = np.full(n, np.inf), np.inf
+    costs: dict[str, float] = {}
     for kind in kinds:
-        parts = held_out(_try_kind, splits, kind, cases, cost, stakes, seed, n_jobs=n_jobs)
+        parts = held_out(_try_kind, splits, kind, cases, share, worst, seed, n_jobs=n_jobs)
         options = []
         for place, strength in enumerate(KINDS[kind].strengths):
-            expected, rate = np.empty(cost.shape), np.empty(cost.shape)
+            expected, rate = np.empty(share.shape), np.empty(share.shape)
             for (_, test), found in zip(splits, parts, strict=True):
                 expected[test], rate[test] = found[place]
-            options.append((strength, expected, _loss_by_sample(rate, cost, answered)))
-        strength, expected, loss = min(options, key=lambda option: float(np.nanmean(option[2])))
-        losses[kind] = float(np.nanmean(loss))
-        if best is None or _clearly_less(loss, best[3]):
-            best = (kind, strength, expected, loss)
+            options.append((_log_loss(rate, share, answered), strength, expected))
+        loss, strength, expected = min(options, key=lambda option: float(np.nanmean(option[0])))
+        gain = np.where(answered, machine.expected[:, None] - expected, -1.0)
+        # Experts who have answered a part of the samples can take that part of their capacity here.
+        chosen = transport(gain, capacity * answered.sum(axis=0), total * n).chosen
+        costs[kind] = float(np.where(chosen < 0, machine.real, real[np.arange(n), chosen]).mean())
+        if best is None or (_clearly_less(loss, least) and costs[kind] <= cheapest):
+            best, least, cheapest = (kind, strength, expected), loss, costs[kind]
     assert best is not None
-    kind, strength, expected, _ = best
-    model = KINDS[kind](strength).fit(cases, cost, seed)
+    kind, strength, expected = best
+    model = KINDS[kind](strength).fit(cases, share, seed)
     if not isinstance(model, Forests):
         # Models with few parameters know the samples hardly better than new cases, and those of other folds
         # differ by more than that.
-        expected = model.expected(cases._replace(codes=None), stakes)
-    return Learned(model, expected, kind, losses)
+        expected = model.expected(cases._replace(codes=None), worst)
+    return Learned(model, expected, kind, costs)
 
 
 def _try_kind(
@@ -96,8 +129,8 @@ def _try_kind(
     test: Index,
     kind: str,
     cases: Cases,
-    cost: Array,
-    stakes: Array,
+    share: Array,
+    worst: Array,
     seed: int,
 ) -> list[tuple[Array, Array]]:
     """Expected costs of the rows ``test``, in the user's units and as shares, for each strength."""
@@ -107,15 +140,15 @@ def _try_kind(
         if isinstance(model, Forests):
             model = model.with_strength(strength)
         else:
-            model = KINDS[kind](strength).fit(cases.part(train), cost[train], seed)
-        found.append((model.expected(new, stakes), model.expected(new, np.ones(len(stakes)))))
+            model = KINDS[kind](strength).fit(cases.part(train), share[train], seed)
+        found.append((model.expected(new, worst), model.expected(new, np.ones(len(worst)))))
     return found
 
 
-def _loss_by_sample(rate: Array, cost: Array, answered: Any) -> Array:
+def _log_loss(rate: Array, share: Array, answered: Any) -> Array:
     """The mean log loss of the answers to each sample; NaN where there is none."""
     rate = np.clip(rate, FARTHEST, 1 - FARTHEST)
-    known = np.where(answered, cost, 0.0)
+    known = np.where(answered, share, 0.0)
     each = -(known * np.log(rate) + (1 - known) * np.log(1 - rate))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # samples that nobody read
