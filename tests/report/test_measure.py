@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from case_tables import LABELS, make_cases
 from deferlearn import AssistedSVC
 from deferlearn.report import case_report, select_report_cases
-from deferlearn.report.errors_by_column import MISSING, quarters
+from deferlearn.report.where import MISSING, quarters
 from deferlearn.report.refit_study import RefitStudy, budgets_to_try, draw_cases
 from deferlearn.tables import TableError, TabularTeam, fit_table, select_cases
 from deferlearn.tables.decisions import unfitted_copy
