@@ -48,8 +48,8 @@ def drift(
         column, moved (the share of cases that would have to lie elsewhere for both spreads to be the same),
         by_chance (what this share would be on average if nothing had changed), p_value (corrected for the
         number of columns, by Holm's method), supported, new_values, outside and missing (shares of cells
-        with unknown categories, beyond the training cases' range, and without a value). The truth counts as a
-        column. The errors have the keys who, training, now and difference.
+        with unknown categories, beyond the training cases' range, and without a value). The truth counts
+        as a column. The errors have the keys who, training, now and difference.
     """
     card = model.card_
     tables = [_classes(card, cases, group)]

@@ -51,7 +51,7 @@ def share(hits: Bools, group: Index) -> Row:
     >>> [round(share(wrong, np.arange(10))[end], 3) for end in ("lower", "upper")]
     [0.003, 0.445]
     >>> [round(share(wrong, np.arange(10) // 2)[end], 3) for end in ("lower", "upper")]
-    [0.0, 0.495]
+    [0.0, 0.465]
     """
     count, n = int(hits.sum()), len(hits)
     if len(np.unique(group)) == n:

@@ -7,13 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from deferlearn._utils.types import Array
 from deferlearn._utils.words import counted
 from deferlearn.report import about, verdict
 from deferlearn.report.cases import ReportCases
 from deferlearn.report.drift import drift
 from deferlearn.report.effect import by_class, effect, errors
 from deferlearn.report.estimates import Row, groups_of
+from deferlearn.report.machine import (
+    decision_values,
+    expected_errors,
+    machine_probabilities,
+)
 from deferlearn.report.refit_study import (
     Progress,
     Refits,
@@ -26,10 +30,9 @@ from deferlearn.report.rows import case_rows
 from deferlearn.report.subgroups import subgroup_gaps
 from deferlearn.report.where import who_errs_where
 from deferlearn.report.words import PerThousand
-from deferlearn.tables.cases import Cases
 from deferlearn.tables.decisions import Decisions
 from deferlearn.tables.errors import TableError
-from deferlearn.tables.routing import DECISION, PROBABILITY, Router
+from deferlearn.tables.routing import Router
 from deferlearn.tables.team import TabularTeam
 
 # Version of the numbers; raised when the meaning of a key changes.
@@ -217,7 +220,7 @@ def case_report(
             if chosen.subgroup_values is None
             else subgroup_gaps(judged, group, chosen.subgroup_values, cases.classes)
         ),
-        "points": operating_points(judged, group, cases.classes, _decisions(routed, seen)),
+        "points": operating_points(judged, group, cases.classes, decision_values(routed, seen)),
         # On the cases that it was fitted on, a machine is right more often than on others.
         "reliability": None if seen else reliability(sure, ~stored.wrong("machine"), group),
         "drift": None if seen else drift(model, cases, group, judged, found),
@@ -251,33 +254,6 @@ def case_report(
 def per_thousand(numbers: Row) -> PerThousand:
     """Writes the shares of a report, with as many decimals as its errors need."""
     return PerThousand(found["share"] for found in numbers["errors"].values())
-
-
-def machine_probabilities(routed: Any, classes: Sequence[str]) -> Array:
-    """The probability of the machine's answer to each case, as the machine sees it; NaN if not known."""
-    answers = np.array(routed["machine_answer"].to_pylist(), dtype=object)
-    sure = np.full(len(answers), np.nan)
-    for label in classes:
-        chosen = answers == label
-        column = np.array(routed[f"{PROBABILITY}_{label}"].to_pylist(), dtype=np.float64)
-        sure[chosen] = column[chosen]
-    return sure
-
-
-def expected_errors(model: TabularTeam, cases: Cases) -> tuple[Array, Array] | None:
-    """How often machine and human are expected to err on cases like each one, if the model learned it."""
-    if not hasattr(model.chosen, "expected_errors"):
-        return None
-    found: tuple[Array, Array] | None
-    found = model.chosen.expected_errors(model.encoder.transform(cases.features))
-    return found
-
-
-def _decisions(routed: Any, seen: bool) -> Array | None:
-    """Decision values of two classes, of a machine that was not fitted on the cases."""
-    if seen or DECISION not in routed.column_names:
-        return None
-    return np.array(routed[DECISION].to_pylist(), dtype=np.float64)
 
 
 def _unknown_categories(router: Router) -> list[str]:

@@ -139,7 +139,7 @@ def _reasons(
     if threshold is None:
         return [f"{who}: the model sends every case there" for who in takers]
     return [
-        f"{who}: score {score:.3g}, limit {threshold:.3g}"
+        f"{who}: score {score:.4g}, limit {threshold:.4g}"
         for who, score in zip(takers, scores.tolist(), strict=True)
     ]
 

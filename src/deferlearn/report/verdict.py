@@ -59,8 +59,8 @@ def findings(numbers: Row, told: PerThousand) -> list[str]:
     if effect["answer"] != NOT_ASKED:
         found.append(
             f"Counted on these {counted(n, 'case')}: the machine alone is wrong on {machine['count']}. "
-            f"Humans read {read}, put {effect['fixed']} of its errors right, and turn {effect['spoilt']} of its "
-            f"right answers into errors, so {errors['team']['count']} remain."
+            f"Humans read {read}, put {effect['fixed']} of its errors right, and turn "
+            f"{effect['spoilt']} of its right answers into errors, so {errors['team']['count']} remain."
         )
         found += _price(effect, told)
     alone = effect["versus_human"] | {"difference": -effect["versus_human"]["difference"]}
@@ -159,7 +159,8 @@ def refit_answer(assistance: Row, told: PerThousand) -> str:
         least = told(assistance["settings"]["min_gain"])
         return (
             f"Asking humans does not pay for a team that is refitted on cases like these: no budget tried "
-            f"can avoid {least} errors of 1,000 or more. The best one is {at}; the team then makes {compared}."
+            f"can avoid {least} errors of 1,000 or more. The best one is {at}; the team then makes "
+            f"{compared}."
         )
     return (
         "It is not clear whether asking humans pays for a team that is refitted on cases like these. The "

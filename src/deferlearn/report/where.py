@@ -46,9 +46,9 @@ def who_errs_where(
     -------
     rows : list of dict
         For each part with ten cases or more, from the one where humans do best, compared with the machine,
-        to the one where they do worst. With the keys column, value, cases, deferred, machine, human and team
-        (the errors), change (the human's errors minus the machine's) and gap (the machine's errors minus
-        those in all other cases; None if there are none).
+        to the one where they do worst. With the keys column, value, cases, deferred, machine, human and
+        team (the errors), change (the human's errors minus the machine's) and gap (the machine's errors
+        minus those in all other cases; None if there are none).
     """
     found = []
     for name, kind in list(columns.items())[:MAX_COLUMNS]:

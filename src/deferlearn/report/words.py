@@ -10,7 +10,7 @@ MINUS = "\u2212"
 
 
 class PerThousand:
-    """Writes shares as counts per 1,000 cases, with the same number of decimals on the whole page.
+    r"""Writes shares as counts per 1,000 cases, with the same number of decimals on the whole page.
 
     Parameters
     ----------
@@ -22,11 +22,10 @@ class PerThousand:
     --------
     >>> from deferlearn.report.words import PerThousand
     >>> told = PerThousand([0.0296, 0.0178])
-    >>> print(told(0.0296), told.interval({"share": 0.0178, "lower": 0.0037, "upper": 0.0509}))
-    30 18 (4 to 51)
-    >>> change = {"difference": -0.0118, "lower": -0.04, "upper": 0.01}
-    >>> print(told.change(change), told.change_in_words(change), sep="; ")
-    −12 (−40 to +10); 12 fewer (between 40 fewer and 10 more)
+    >>> told(0.0296), told.interval({"share": 0.0178, "lower": 0.0037, "upper": 0.0509})
+    ('30', '18 (4\xa0to\xa051)')
+    >>> told.change_in_words({"difference": -0.0118, "lower": -0.04, "upper": 0.01})
+    '12 fewer (between 40 fewer and 10 more)'
     >>> PerThousand([0.0042])(0.0042)
     '4.2'
     """
