@@ -139,7 +139,9 @@ def test_the_same_from_parquet_long_answers_and_decimal_commas(run, model, new, 
         result = run("report", model, *words, *FAST, "--out", tmp_path / "r.html", "--json")
         assert result.exit_code == 0, result.output
         told = json.loads(result.stdout)
-        found.append({key: told[key] for key in ("effect", "errors", "confusion", "together", "rate")})
+        found.append(
+            {key: told[key] for key in ("effect", "errors", "confusion", "together", "rate")}
+        )
     assert found == [found[0]] * 4
 
 

@@ -108,8 +108,8 @@ def by_groups(one, other, group):
 
 def said_in_headline(case):
     found = re.fullmatch(
-        r"(Yes|No|Not shown)\. Per 1,000 cases, humans read ([\d,]+) and errors (?:fall|rise) from (\d+) to "
-        r"(\d+): (\d+) (fewer|more)(?:, |\. The true change may lie anywhere )"
+        r"(Yes|No|Not shown)\. Per 1,000 cases, humans read ([\d,]+) and errors (?:fall|rise) from "
+        r"(\d+) to (\d+): (\d+) (fewer|more)(?:, |\. The true change may lie anywhere )"
         r"between (\d+)( fewer)? and (\d+) (fewer|more)\.",
         case.report.numbers["effect"]["headline"],
     )
@@ -194,7 +194,9 @@ def test_found_and_false_alarms(two):
     assert f"If {positive}, the rarer class, is what has to be found" in two.section("classes")
     ill = two.truth == positive
     for who, said in (("Machine", two.machine), ("Human", two.human), ("Team", two.team)):
-        found = re.search(rf"{who}: of 1,000 [^;]*, (\d+) \(.*?false alarms", two.section("classes"))
+        found = re.search(
+            rf"{who}: of 1,000 [^;]*, (\d+) \(.*?false alarms", two.section("classes")
+        )
         numbers = plain(found[0].replace("1,000", ""))
         np.testing.assert_allclose(numbers[:3], exact((said == positive)[ill]), atol=0.51)
         np.testing.assert_allclose(numbers[3:], exact((said == positive)[~ill]), atol=0.51)
@@ -224,7 +226,9 @@ def test_who_errs_where(two):
         expected = []
         for value in sorted(set(parts)):
             part = parts == value
-            machine, human, team = (1000 * two.wrong(w)[part].mean() for w in ("machine", "human", "team"))
+            machine, human, team = (
+                1000 * two.wrong(w)[part].mean() for w in ("machine", "human", "team")
+            )
             elsewhere = 1000 * two.wrong("machine")[~part].mean()
             numbers = [human - machine, machine, human, team, 1000 * two.deferred[part].mean()]
             expected.append([*numbers, part.sum(), machine - elsewhere])
@@ -269,7 +273,10 @@ def test_reliability(name, request):
         assert int(says) == pytest.approx(1000 * sure[part].mean(), abs=0.51)
         np.testing.assert_allclose(plain(was), exact(right[part]), atol=0.51)
         assert plain(away)[0] == pytest.approx(1000 * (right[part] - sure[part]).mean(), abs=0.51)
-    said = re.search(r"It says that (\d+) of 1,000 of its answers are right, and (\d+) are", case.section("reliability"))
+    said = re.search(
+        r"It says that (\d+) of 1,000 of its answers are right, and (\d+) are",
+        case.section("reliability"),
+    )
     assert [int(said[1]), int(said[2])] == [round(1000 * sure.mean()), round(1000 * right.mean())]
 
 
@@ -293,7 +300,10 @@ def test_drift(two):
     gaps = [value is None for value in two.table["age"]]
     assert int(rows["age"][5]) == round(1000 * np.mean(gaps))
     # The p-value of the site, by hand, before the correction for five columns.
-    table = [[np.sum(values == name) for name in ("Oslo", "Rome")] for values in (before["site"], two.table["site"])]
+    table = [
+        [np.sum(values == name) for name in ("Oslo", "Rome")]
+        for values in (before["site"], two.table["site"])
+    ]
     own = stats.chi2_contingency(table, correction=False).pvalue
     assert own <= float(rows["site"][6].replace("<", "")) + 0.001
 

@@ -302,7 +302,9 @@ def test_bars_lie_inside_the_picture(bars):
 
 
 @given(st.floats(-1, 1), st.floats(0, 2), st.floats(0, 2), st.booleans())
-def test_bars_of_differences_show_their_sign_and_whether_they_are_supported(size, below, above, yes):
+def test_bars_of_differences_show_their_sign_and_whether_they_are_supported(
+    size, below, above, yes
+):
     found = {"difference": size, "lower": size - below, "upper": size + above, "supported": yes}
     content = difference_bar(found, 0.5)
     inside(content)

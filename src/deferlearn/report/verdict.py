@@ -86,7 +86,9 @@ def _price(effect: Row, told: PerThousand) -> list[str]:
         return []
     gain = effect["spoilt"] - effect["fixed"]
     reads = effect["deferred"]["count"] / -gain
-    return [f"That is one error avoided for every {reads:.0f} cases that humans read."]
+    return [
+        f"That is one error avoided for every {counted(round(reads), 'case')} that humans read."
+    ]
 
 
 def harms(numbers: Row, told: PerThousand) -> list[str]:
