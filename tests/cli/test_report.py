@@ -88,6 +88,15 @@ def test_the_whole_report_of_the_cases_it_was_fitted_on(run, trained, model, tmp
     assert _undated(again.read_text(encoding="utf-8"), again) == _undated(page, out)
 
 
+def test_the_command_names_only_what_was_asked_for(run, model, new, tmp_path):
+    """Without columns of humans, it once had --human '()', which is no column."""
+    out = tmp_path / "report.html"
+    assert run("report", model, new, *FAST, "--out", out).exit_code == 0
+    command = unescape(out.read_text(encoding="utf-8").partition("<pre><code>")[2])
+    words = shlex.split(command.partition("</code>")[0])
+    assert words[2:] == [str(model), str(new), "--out", str(out), *FAST, "--seed", "0"]
+
+
 def _undated(page, path):
     start, _, rest = page.replace(str(path), "PATH").partition("<dt>report written</dt>")
     return start + rest.partition("</dl>")[2]

@@ -7,6 +7,7 @@ import pytest
 
 from deferlearn.report.effect import by_class, effect, errors
 from deferlearn.report.estimates import Family, paired, share
+from deferlearn.report.reliability import operating_points
 from deferlearn.report.subgroups import subgroup_gaps
 from deferlearn.report.verdict import findings, harms, headline
 from deferlearn.report.words import PerThousand
@@ -30,6 +31,7 @@ def told_of(decisions, values=None):
         "classes": by_class(decisions, group, ("a", "b")),
         "subgroups": None if values is None else subgroup_gaps(decisions, group, values, "ab"),
         "cases": {"subgroup": None if values is None else "ward"},
+        "points": operating_points(decisions, group, ("a", "b"), None),
     }
     return numbers, PerThousand(e["share"] for e in numbers["errors"].values())
 
@@ -128,6 +130,41 @@ def test_fewer_errors_have_a_price():
     assert numbers["effect"]["answer"] == "fewer"
     assert "That is one error avoided for every 1 case that humans read." in said
     assert numbers["effect"]["cases_needed"] is None
+
+
+def test_a_gain_is_no_success_if_humans_alone_do_far_better():
+    """745 errors became 680, and humans made 265: nobody should read a plain yes."""
+    machine, human = np.arange(200) < 149, np.arange(200) >= 147
+    numbers, told = told_of(made(machine, human, np.arange(200) < 37))
+    said = headline(numbers["effect"], numbers["errors"], told)
+    assert numbers["effect"]["answer"] == "fewer"
+    assert said.startswith("Yes, but humans alone do better. Per 1,000 cases, humans read 185")
+    assert said.endswith("Humans who read all 1,000 would make 265.")
+
+
+def test_the_errors_on_the_rarer_class_are_told():
+    """All in all the machine errs less than humans, but it misses half of what matters."""
+    truth = np.array(["a"] * 50 + ["b"] * 150)
+    machine, human = np.arange(200) < 25, np.arange(200) % 5 == 0
+    numbers, told = told_of(made(machine, human, np.zeros(200), truth))
+    assert (
+        "Mind the kind of error: of 1,000 cases that are a, the machine misses 500, the team 500, and humans "
+        "alone 200."
+    ) in findings(numbers, told)
+    assert [row["change"] for row in numbers["classes"]] == [None, None]  # nothing was changed
+
+
+def test_grades_are_compared_by_how_far_they_are_off():
+    grades = ("1", "2", "3", "4")
+    truth = np.array(["1", "4"] * 50)
+    machine = np.array(["4", "4"] * 50)
+    human = np.array(["2", "4"] * 50)
+    everyone = np.ones(100, dtype=bool)
+    decisions = Decisions(truth, machine, human, everyone, everyone)
+    found = effect(decisions, np.arange(100), grades)["grades"]
+    assert found["difference"] == -1.0  # 2 grades nearer, on every other case
+    assert -3.0 < found["lower"] < -1.0 < found["upper"] < 0.0
+    assert effect(decisions, np.arange(100))["grades"] is None
 
 
 def test_a_model_that_asks_nobody():

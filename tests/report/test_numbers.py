@@ -108,18 +108,19 @@ def by_groups(one, other, group):
 
 def said_in_headline(case):
     found = re.fullmatch(
-        r"(Yes|No|Not shown)\. Per 1,000 cases, humans read ([\d,]+) and errors (?:fall|rise) from "
-        r"(\d+) to (\d+): (\d+) (fewer|more)(?:, |\. The true change may lie anywhere )"
-        r"between (\d+)( fewer)? and (\d+) (fewer|more)\.",
+        r"(Yes|No|Not shown)(?:, but humans alone do better|; humans alone do better)?\. Per 1,000 cases, "
+        r"humans read (\d+) and errors (?:fall|rise) from (\d+) to (\d+): (\d+) (fewer|more)"
+        r"(?:, |\. The true change may lie anywhere )"
+        r"between (\d+)( fewer)? and (\d+) (fewer|more)\.(?: Humans who read all 1,000 would make (\d+)\.)?",
         case.report.numbers["effect"]["headline"],
     )
-    answer, read, before, after, size, way, low, low_way, high, high_way = found.groups()
+    answer, read, before, after, size, way, low, low_way, high, high_way, alone = found.groups()
     if high_way == "fewer":
         ends = [-int(high), -int(low)]
     else:
         ends = [-int(low) if low_way else int(low), int(high)]
     signed = -int(size) if way == "fewer" else int(size)
-    return answer, [int(read), int(before), int(after), signed, *ends]
+    return answer, [int(read), int(before), int(after), signed, *ends], alone
 
 
 @pytest.mark.parametrize("name", ["two", "grouped", "three"])
@@ -128,9 +129,12 @@ def test_the_headline(name, request):
     machine, team = case.wrong("machine"), case.wrong("team")
     if name == "grouped":
         _, low, high = by_groups(team, machine, case.table["patient"])
+        worse = by_groups(team, case.wrong("human"), case.table["patient"])[1] > 0
     else:
         _, low, high = paired(team, machine)
-    answer, shown = said_in_headline(case)
+        worse = paired(team, case.wrong("human"))[1] > 0
+    answer, shown, alone = said_in_headline(case)
+    assert alone == (str(round(1000 * case.wrong("human").mean())) if worse else None)
     before, after = round(1000 * machine.mean()), round(1000 * team.mean())
     assert shown[:4] == [round(1000 * case.deferred.mean()), before, after, after - before]
     np.testing.assert_allclose(shown[4:], [low, high], atol=0.51)
@@ -159,6 +163,23 @@ def test_fixed_spoilt_and_humans_alone(name, request):
     picture = case.page.one("svg", **{"aria-labelledby": "p-verdict-t p-verdict-d"})["text"]
     shares = [1000 * machine.mean(), 1000 * fixed / N, 1000 * spoilt / N, 1000 * team.mean()]
     assert plain(picture.partition("Machine alone")[2])[:4] == [round(x) for x in shares]
+
+
+def test_the_kind_of_errors(two, three):
+    labels, counts = np.unique(two.truth, return_counts=True)
+    own = two.truth == labels[counts.argmin()]
+    shares = [round(1000 * two.wrong(who)[own].mean()) for who in ("machine", "team", "human")]
+    assert (
+        f"the machine misses {shares[0]}, the team {shares[1]}, and humans alone {shares[2]}."
+        in two.section("verdict")
+    )
+    worst = max("abc", key=lambda label: three.wrong("team")[three.truth == label].mean())
+    own = three.truth == worst
+    shares = [round(1000 * three.wrong(who)[own].mean()) for who in ("team", "machine", "human")]
+    assert (
+        f"Most errors remain on cases that are {worst}: of 1,000, the team gets {shares[0]} wrong, the machine "
+        f"alone {shares[1]}, and humans alone {shares[2]}." in three.section("verdict")
+    )
 
 
 @pytest.mark.parametrize("name", ["two", "three"])

@@ -185,7 +185,7 @@ def test_counts_have_the_right_number(report):
     table = report.rows | {"rows": report.rows["rows"][:1], "total": 2, "features_left_out": 1}
     cases = report.numbers["cases"] | {"judged": 1}
     page = Page(type(report)(report.numbers | {"cases": cases}, table).to_html())
-    assert "errors are counted on the 1 case that" in page.one("section", id="compared")["text"]
+    assert "Errors are counted on the 1 case that" in page.one("section", id="compared")["text"]
     assert "1 of the model's columns is not shown" in page.one("section", id="cases")["text"]
 
 

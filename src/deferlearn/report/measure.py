@@ -206,7 +206,7 @@ def case_report(
         },
         "model": {"version": version, **about.model_facts(card)},
         "judged_by": STORED if judged is stored else "teams fitted without the case",
-        "effect": effect(judged, group),
+        "effect": effect(judged, group, cases.classes if cases.graded else None),
         "errors": found,
         "classes": by_class(judged, group, cases.classes),
         "confusion": judged.confusion(cases.classes),

@@ -6,6 +6,7 @@ from markupsafe import Markup
 
 from deferlearn.report.bars import Bar, bar_chart
 from deferlearn.report.charts import Axes, Line, Picture, Point, chart
+from deferlearn.report.effect import NOT_ASKED
 from deferlearn.report.refit_study import TEAM
 from deferlearn.report.words import PerThousand
 
@@ -38,6 +39,13 @@ def verdict_bars(effect: Row, errors: Row, told: PerThousand) -> Markup:
         Bar("team", "team", 0.0, team, told(team), ends),
         Bar("humans alone", "human", 0.0, human, told(human)),
     ]
+    if effect["answer"] == NOT_ASKED:  # the team is the machine
+        picture = Picture(
+            "p-verdict",
+            "Errors per 1,000 cases: machine alone and humans alone",
+            f"Machine alone {told(machine)}, humans alone {told(human)}.",
+        )
+        return bar_chart(picture, [bars[0], bars[-1]], ERRORS)
     picture = Picture(
         "p-verdict",
         "Errors per 1,000 cases: machine alone, team and humans alone",

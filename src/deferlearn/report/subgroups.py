@@ -33,9 +33,9 @@ def subgroup_gaps(
     rows : list of dict
         From the subgroup with the most errors of the team to the one with the fewest. With the keys
         subgroup, cases, deferred, machine, human and team (the errors), change (errors of the team minus
-        those of the machine), machine_gap and team_gap (errors minus those in all other cases; None for
-        the only subgroup), and classes: for each of two classes the key class, cases, team (the errors on
-        it) and team_gap.
+        those of the machine; None if no case is deferred), machine_gap and team_gap (errors minus those in
+        all other cases; None for the only subgroup), and classes: for each of two classes the keys class,
+        cases, team (the errors on it) and team_gap.
     """
     read = judged.read
     own, truth = group[read], judged.truth[read]
@@ -46,8 +46,10 @@ def subgroup_gaps(
     shown = tuple(classes) if len(classes) == 2 else ()
     families: dict[str | None, Family] = {None: Family(own)}
     families |= {label: Family(own[truth == label]) for label in shown}
+    asked = judged.deferred[read].any()
     for part in parts.values():
-        families[None].within(team - machine, part)
+        if asked:
+            families[None].within(team - machine, part)
         if not part.all():
             families[None].against_rest(machine, part)
             families[None].against_rest(team, part)
@@ -63,7 +65,7 @@ def subgroup_gaps(
             "cases": int(part.sum()),
             "deferred": share(judged.deferred[read][part], own[part]),
             **{who: share(wrong[who][part], own[part]) for who in WHO},
-            "change": next(compared[None]),
+            "change": next(compared[None]) if asked else None,
             "machine_gap": None if part.all() else next(compared[None]),
             "team_gap": None if part.all() else next(compared[None]),
             "classes": [],

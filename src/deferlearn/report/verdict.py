@@ -8,11 +8,11 @@ from deferlearn.report.reliability import AGREES, IN_PARTS, TOO_SURE
 from deferlearn.report.words import PerThousand, with_commas
 
 Row = dict[str, Any]
-ANSWERS = {FEWER: "Yes.", MORE: "No.", NOT_ASKED: "No human is asked."}
+ANSWERS = {FEWER: "Yes", MORE: "No", NOT_ASKED: "No human is asked"}
 
 
 def headline(effect: Row, errors: dict[str, Row], told: PerThousand) -> str:
-    """Whether it pays to ask humans, in one sentence.
+    """Whether it pays to ask humans, in a sentence or two.
 
     Parameters
     ----------
@@ -25,29 +25,42 @@ def headline(effect: Row, errors: dict[str, Row], told: PerThousand) -> str:
 
     Returns
     -------
-    sentence : str
-        It begins with the answer.
+    words : str
+        They begin with the answer. It says so if humans alone do better than the team: whoever reads no
+        further must not take a small gain for a good result.
     """
-    answer = ANSWERS.get(effect["answer"], "Not shown.")
-    machine, team = (errors[who]["share"] for who in ("machine", "team"))
+    answer = ANSWERS.get(effect["answer"], "Not shown")
+    end = ""
+    if humans_do_better(effect):
+        answer += (
+            ", but humans alone do better"
+            if effect["answer"] == FEWER
+            else "; humans alone do better"
+        )
+        end = f" Humans who read all 1,000 would make {told(errors['human']['share'])}."
     if effect["answer"] == NOT_ASKED:
         return (
-            f"{answer} The model leaves all of these cases to the machine, which makes "
-            f"{told.interval(errors['machine'])} errors per 1,000 cases."
+            f"{answer}. The model leaves all of these cases to the machine, which makes "
+            f"{told.interval(errors['machine'])} errors per 1,000 cases.{end}"
         )
+    machine, team = (errors[who]["share"] for who in ("machine", "team"))
     before, after = told(machine), told(team)
     # The difference of the numbers shown, so that the sentence adds up.
     shown = told.more_or_fewer((told.rounded(team) - told.rounded(machine)) / 1000)
-    verb = "fall" if team < machine else "rise"
-    moves = f"{verb} from {before} to {after}: {shown}"
+    moves = f"{'fall' if team < machine else 'rise'} from {before} to {after}: {shown}"
     if before == after:
         moves = f"stay at {before}"
     if effect["answer"] in (FEWER, MORE):
-        end = f", {told.between(effect['difference'])}"
+        moves += f", {told.between(effect['difference'])}"
     else:
-        end = f". The true change may lie anywhere {told.between(effect['difference'])}"
+        moves += f". The true change may lie anywhere {told.between(effect['difference'])}"
     read = told(effect["deferred"]["share"])
-    return f"{answer} Per 1,000 cases, humans read {read} and errors {moves}{end}."
+    return f"{answer}. Per 1,000 cases, humans read {read} and errors {moves}.{end}"
+
+
+def humans_do_better(effect: Row) -> bool:
+    """Whether humans alone are shown to make fewer errors than the team."""
+    return bool(effect["versus_human"]["lower"] > 0)
 
 
 def findings(numbers: Row, told: PerThousand) -> list[str]:
@@ -78,7 +91,37 @@ def findings(numbers: Row, told: PerThousand) -> list[str]:
             f"If the difference is as large as it looks here, about {with_commas(effect['cases_needed'])} "
             f"cases are needed to show it; there are {with_commas(n)}."
         )
-    return found + harms(numbers, told)
+    return found + _kinds_of_errors(numbers, told) + harms(numbers, told)
+
+
+def _kinds_of_errors(numbers: Row, told: PerThousand) -> list[str]:
+    """What the number of all errors hides: the rarer or the worst class, and how far grades are off."""
+    found = []
+    if numbers["points"] is not None:
+        positive = numbers["points"]["positive"]
+        (row,) = (row for row in numbers["classes"] if row["class"] == positive)
+        machine, human, team = (told(row[who]["share"]) for who in ("machine", "human", "team"))
+        found.append(
+            f"Mind the kind of error: of 1,000 cases that are {positive}, the machine misses {machine}, the "
+            f"team {team}, and humans alone {human}."
+        )
+    elif len(numbers["classes"]) > 2:
+        there = [row for row in numbers["classes"] if row["team"] is not None]
+        row = max(there, key=lambda row: row["team"]["share"])
+        machine, human, team = (told(row[who]["share"]) for who in ("machine", "human", "team"))
+        found.append(
+            f"Most errors remain on cases that are {row['class']}: of 1,000, the team gets {team} wrong, the "
+            f"machine alone {machine}, and humans alone {human}."
+        )
+    change = numbers["effect"]["grades"]
+    if change is not None:
+        machine, team = (numbers["measures"][who]["grade_error"] for who in ("machine", "team"))
+        found.append(
+            f"Answers are off by {team:.2f} grades on average, those of the machine alone by {machine:.2f}: a "
+            f"change of {change['difference']:+.2f} (between {change['lower']:+.2f} and "
+            f"{change['upper']:+.2f})."
+        )
+    return found
 
 
 def _price(effect: Row, told: PerThousand) -> list[str]:
@@ -101,6 +144,7 @@ def harms(numbers: Row, told: PerThousand) -> list[str]:
     places += [
         (f"cases with {numbers['cases']['subgroup']} {row['subgroup']}", row)
         for row in numbers["subgroups"] or ()
+        if row["change"] is not None
     ]
     return [
         f"Warning: on {place}, the team makes more errors than the machine alone, "

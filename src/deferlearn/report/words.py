@@ -46,7 +46,11 @@ class PerThousand:
         """A share and the ends of its interval; a dash if it is not known."""
         if found is None:
             return "–"
-        return f"{self(found[key])} ({_unbroken(self(found['lower']), self(found['upper']))})"
+        return f"{self(found[key])} ({self.span(found['lower'], found['upper'])})"
+
+    def span(self, low: float, high: float) -> str:
+        """Two shares, from one to the other."""
+        return _unbroken(self(low), self(high))
 
     def signed(self, difference: float) -> str:
         """A difference with its sign."""
