@@ -58,6 +58,10 @@ def test_what_has_changed_is_found(model):
     assert rows["site"]["new_values"] == pytest.approx(1 / 3, abs=0.1)
     assert rows["age"]["missing"] == pytest.approx(0.4, abs=0.1)
     assert 0.0 < rows["dose"]["outside"] < 0.1
+    assert rows["site"]["changed"]["value"] == "a new category"
+    assert rows["site"]["changed"]["training"] == 0.0
+    assert rows["age"]["changed"]["value"] == "missing"
+    assert rows["dose"]["changed"]["now"] == pytest.approx(0.3, abs=0.15)
     assert rows["dose"]["moved"] > 2 * rows["dose"]["by_chance"]
     sizes = [row["moved"] for row in found["columns"]]
     assert sizes == sorted(sizes, reverse=True)

@@ -148,8 +148,8 @@ def test_the_errors_on_the_rarer_class_are_told():
     machine, human = np.arange(200) < 25, np.arange(200) % 5 == 0
     numbers, told = told_of(made(machine, human, np.zeros(200), truth))
     assert (
-        "Mind the kind of error: of 1,000 cases that are a, the machine misses 500, the team 500, and humans "
-        "alone 200."
+        "Mind the kind of error: of 1,000 cases that are a, the machine misses 500, the team 500, and "
+        "humans alone 200."
     ) in findings(numbers, told)
     assert [row["change"] for row in numbers["classes"]] == [None, None]  # nothing was changed
 

@@ -1,5 +1,6 @@
 """Whether these cases are like those that the model was fitted on: columns, classes, errors."""
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -44,12 +45,13 @@ def drift(
     Returns
     -------
     found : dict
-        With the keys columns and errors. The columns, the one that differs most first, have the keys
-        column, moved (the share of cases that would have to lie elsewhere for both spreads to be the same),
-        by_chance (what this share would be on average if nothing had changed), p_value (corrected for the
-        number of columns, by Holm's method), supported, new_values, outside and missing (shares of cells
-        with unknown categories, beyond the training cases' range, and without a value). The truth counts
-        as a column. The errors have the keys who, training, now and difference.
+        With the keys columns, errors and has_summary (whether the card has one). The columns, the one that
+        differs most first, have the keys column, changed (the value whose share differs most, with its
+        shares in training and now), moved (the share of cases that would have to lie elsewhere for both
+        spreads to be the same), by_chance (what this share would be on average if nothing had changed),
+        p_value (corrected for the number of columns, by Holm's method), supported, new_values, outside and
+        missing (shares of cells with unknown categories, beyond the training cases' range, and without a
+        value). The truth counts as a column. The errors have the keys who, training, now and difference.
     """
     card = model.card_
     tables = [_classes(card, cases, group)]
@@ -58,8 +60,8 @@ def drift(
         encoding = model.encoder.encoding_
         codes = model.encoder.codes(cases.features)[0]
         for place, name in enumerate(encoding.columns):
-            n_categories = len(encoding.categories.get(name, ()))
-            tables.append(_column(name, summary[name], codes[:, place], n_categories, group))
+            categories = encoding.categories.get(name, [])
+            tables.append(_column(name, summary[name], codes[:, place], categories, group))
     order = np.argsort([row["p_value"] for row in tables], kind="stable")
     largest = 0.0
     for place, row in enumerate(order):  # Holm: the smallest p-value counts for all columns
@@ -73,28 +75,40 @@ def drift(
 
 
 def _classes(card: dict[str, Any], cases: Cases, group: Index) -> Row:
-    places = np.searchsorted(sorted(card["classes"]), cases.truth)
-    before = np.array([card["class_counts"][label] for label in sorted(card["classes"])])
+    labels = sorted(card["classes"])
+    places = np.searchsorted(labels, cases.truth)
+    before = np.array([card["class_counts"][label] for label in labels])
     return {"column": "truth", "new_values": 0.0, "outside": 0.0, "missing": 0.0} | _compared(
-        before, places, group
+        before, places, labels, group
     )
 
 
-def _column(name: str, summary: Row, values: Array, n_categories: int, group: Index) -> Row:
+def _column(name: str, summary: Row, values: Array, categories: list[str], group: Index) -> Row:
     edges = summary.get("edges")
     before = np.array([*summary["counts"], summary["unknown"], summary["missing"]])
     outside = np.zeros(len(values), dtype=bool)
     if edges is not None and summary["least"] is not None:
         outside = (values < summary["least"]) | (values > summary["most"])
+    names = categories if edges is None else _spans(edges)
     return {
         "column": name,
         "new_values": 0.0 if edges is not None else float(np.mean(values < 0)),
         "outside": float(outside.mean()),
         "missing": float(np.isnan(values).mean()),
-    } | _compared(before, bins(values, edges, n_categories), group)
+    } | _compared(
+        before, bins(values, edges, len(categories)), [*names, "a new category", "missing"], group
+    )
 
 
-def _compared(before: Index, places: Index, group: Index) -> Row:
+def _spans(edges: list[float]) -> list[str]:
+    """The bins between edges, in words."""
+    if not edges:
+        return ["any number"]
+    between = [f"{low:.4g} to {high:.4g}" for low, high in itertools.pairwise(edges)]
+    return [f"up to {edges[0]:.4g}", *between, f"above {edges[-1]:.4g}"]
+
+
+def _compared(before: Index, places: Index, names: list[str], group: Index) -> Row:
     """Two spreads over the same bins: how far they are apart, and whether chance explains it.
 
     The chi-square of grouped cases is divided by the mean design effect of the bins (Rao and Scott).
@@ -108,7 +122,13 @@ def _compared(before: Index, places: Index, group: Index) -> Row:
     pooled = both.sum(axis=0) / sizes.sum()
     # Half the mean absolute difference of two independent shares, summed over the bins.
     spread = np.sqrt(inflation * pooled * (1 - pooled) * (1 / sizes).sum())
+    most = int(np.abs(shares[0] - shares[1]).argmax())
     return {
+        "changed": {
+            "value": names[most],
+            "training": float(shares[0, most]),
+            "now": float(shares[1, most]),
+        },
         "moved": float(np.abs(shares[0] - shares[1]).sum() / 2),
         "by_chance": float(np.sqrt(2 / np.pi) * spread.sum() / 2),
         "p_value": _p_value(both, inflation),

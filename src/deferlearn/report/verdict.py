@@ -102,23 +102,23 @@ def _kinds_of_errors(numbers: Row, told: PerThousand) -> list[str]:
         (row,) = (row for row in numbers["classes"] if row["class"] == positive)
         machine, human, team = (told(row[who]["share"]) for who in ("machine", "human", "team"))
         found.append(
-            f"Mind the kind of error: of 1,000 cases that are {positive}, the machine misses {machine}, the "
-            f"team {team}, and humans alone {human}."
+            f"Mind the kind of error: of 1,000 cases that are {positive}, the machine misses {machine}, "
+            f"the team {team}, and humans alone {human}."
         )
     elif len(numbers["classes"]) > 2:
         there = [row for row in numbers["classes"] if row["team"] is not None]
         row = max(there, key=lambda row: row["team"]["share"])
         machine, human, team = (told(row[who]["share"]) for who in ("machine", "human", "team"))
         found.append(
-            f"Most errors remain on cases that are {row['class']}: of 1,000, the team gets {team} wrong, the "
-            f"machine alone {machine}, and humans alone {human}."
+            f"The team errs most often on cases that are {row['class']}: of 1,000, it gets {team} wrong, "
+            f"the machine alone {machine}, and humans alone {human}."
         )
     change = numbers["effect"]["grades"]
     if change is not None:
         machine, team = (numbers["measures"][who]["grade_error"] for who in ("machine", "team"))
         found.append(
-            f"Answers are off by {team:.2f} grades on average, those of the machine alone by {machine:.2f}: a "
-            f"change of {change['difference']:+.2f} (between {change['lower']:+.2f} and "
+            f"Answers are off by {team:.2f} grades on average, those of the machine alone by "
+            f"{machine:.2f}: a change of {change['difference']:+.2f} (between {change['lower']:+.2f} and "
             f"{change['upper']:+.2f})."
         )
     return found
