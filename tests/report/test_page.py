@@ -177,6 +177,11 @@ def test_what_was_not_measured_is_said(report):
     numbers["refits"] = numbers["refits"] | {"skipped": "it was <not> asked for"}
     page = Page(type(report)(numbers, report.rows).to_html())
     assert "Not measured: it was <not> asked for." in page.one("section", id="refits")["text"]
+    verdict = page.one("section", id="verdict")["text"]
+    assert (
+        "The model was fitted on these very cases. Its own answers to them prove nothing."
+        in verdict
+    )
     assert "on which it is surer" in page.one("section", id="reliability")["text"]
     assert "the training cases themselves" in page.one("section", id="drift")["text"]
 

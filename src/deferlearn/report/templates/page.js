@@ -18,7 +18,8 @@
   const RESULT = place("result");
   const TAKEN = place("taken by");
   const shownColumns = data.columns.map((_, i) => i).filter((i) => data.columns[i].shown);
-  const otherColumns = data.columns.map((_, i) => i).filter((i) => !data.columns[i].shown);
+  // On a phone, most of the line is out of sight: an open case shows all of it again.
+  const opened = data.columns.map((_, i) => i).filter((i) => i !== WHY);
   const texts = data.rows.map((row) => row.map((cell) => (cell === null ? "" : String(cell))).join("\n").toLowerCase());
   const order = new Intl.Collator(undefined, { numeric: true });
   let shown = PAGE;
@@ -69,7 +70,7 @@
     const list = document.createElement("dl");
     tr.className = "opened";
     td.colSpan = shownColumns.length;
-    for (const i of otherColumns) {
+    for (const i of opened) {
       const name = document.createElement("dt");
       const value = document.createElement("dd");
       name.textContent = data.columns[i].name;
