@@ -159,6 +159,7 @@ def test_tables_that_are_too_wide_scroll_and_keep_their_first_column(open_page):
     wide = [box for box in boxes if box.evaluate("box => box.scrollWidth > box.clientWidth")]
     assert wide
     for box in wide:
+        assert box.evaluate("box => getComputedStyle(box).overflowX") == "auto"
         last = box.query_selector("thead th:last-child")
         box.evaluate("box => { box.scrollLeft = box.scrollWidth; }")
         edges = box.bounding_box(), last.bounding_box()

@@ -318,18 +318,18 @@ def test_drift(two):
     assert int(rows["size"][1]) == round(500 * np.abs(counts[0] - counts[1]).sum())
     new, old = two.table["size"], before["size"]
     outside = np.mean((new < old.min()) | (new > old.max()))
-    assert int(rows["size"][5]) == round(1000 * outside)
+    assert int(rows["size"][6]) == round(1000 * outside)
     gaps = [value is None for value in two.table["age"]]
-    assert int(rows["age"][6]) == round(1000 * np.mean(gaps))
+    assert int(rows["age"][7]) == round(1000 * np.mean(gaps))
     oslo = [round(1000 * np.mean(own["site"] == "Oslo")) for own in (two.table, before)]
-    assert rows["site"][3] == f"Oslo: {oslo[0]} instead of {oslo[1]}"
+    assert rows["site"][4] == f"Oslo: {oslo[0]} instead of {oslo[1]}"
     # The p-value of the site, by hand, before the correction for five columns.
     table = [
         [np.sum(values == name) for name in ("Oslo", "Rome")]
         for values in (before["site"], two.table["site"])
     ]
     own = stats.chi2_contingency(table, correction=False).pvalue
-    assert own <= float(rows["site"][7].replace("<", "")) + 0.001
+    assert own <= float(rows["site"][8].replace("<", "")) + 0.001
 
 
 def test_every_share_on_the_page_is_per_thousand(two, three):

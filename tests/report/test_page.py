@@ -13,7 +13,7 @@ from jinja2 import UndefinedError
 from markupsafe import Markup
 
 from deferlearn.report import case_report, rows, select_report_cases
-from deferlearn.report.bars import Bar, bar_chart, difference_bar
+from deferlearn.report.bars import Bar, bar_chart, difference_bar, spread_bars
 from deferlearn.report.charts import Axes, Line, Picture, Point, chart, ticks
 from deferlearn.report.page import environment
 from deferlearn.report.sections import SECTIONS
@@ -304,6 +304,18 @@ def test_points_of_a_chart_lie_inside_the_picture(y, upper, points, least):
 def test_bars_lie_inside_the_picture(bars):
     made = [Bar("a", "team", start, start + by, "1", own) for start, by, own in bars]
     inside(bar_chart(Picture("p", "t", "d"), made, "x"))
+
+
+shares = st.floats(0.001, 1)
+
+
+@given(st.lists(st.tuples(shares, shares), min_size=1, max_size=12))
+def test_spreads_lie_inside_the_picture(pairs):
+    content = spread_bars([{"training": one, "now": other} for one, other in pairs])
+    inside(content)
+    bars = Page(content).all("rect")
+    heights = np.reshape([float(bar["height"]) for bar in bars], (-1, 2))
+    np.testing.assert_allclose(heights, 19 * np.array(pairs) / np.max(pairs), atol=0.06)
 
 
 @given(st.floats(-1, 1), st.floats(0, 2), st.floats(0, 2), st.booleans())

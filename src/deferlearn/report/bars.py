@@ -91,6 +91,34 @@ def bar_chart(picture: Picture, bars: Sequence[Bar], label: str) -> Markup:
     return svg(picture, "".join(parts), bottom + 44)
 
 
+def spread_bars(spread: Sequence[dict[str, float]]) -> Markup:
+    """Two spreads over the same bins, side by side; the text beside them says what changed most.
+
+    Parameters
+    ----------
+    spread : sequence of dict
+        For each bin its shares, under the keys training and now.
+
+    Returns
+    -------
+    svg : Markup
+    """
+    most = max(max(row["training"], row["now"]) for row in spread)
+    wide = BAR_WIDTH / len(spread)
+    parts = []
+    for place, row in enumerate(spread):
+        for side, (key, kind) in enumerate((("training", "open"), ("now", "team"))):
+            high = (BAR_HEIGHT - 1) * row[key] / most
+            parts.append(
+                f'<rect class="bar {kind}" x="{wide * (place + 0.1 + 0.4 * side):.1f}" '
+                f'y="{BAR_HEIGHT - high:.1f}" width="{0.4 * wide:.1f}" height="{high:.1f}"/>'
+            )
+    return Markup(
+        f'<svg aria-hidden="true" class="spark" viewBox="0 0 {BAR_WIDTH} {BAR_HEIGHT}">'
+        f"{''.join(parts)}</svg>"
+    )
+
+
 def difference_bar(found: dict[str, float], most: float) -> Markup:
     """A bar from 0 to a difference, with its interval; the numbers beside it say the same.
 

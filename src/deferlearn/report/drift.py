@@ -46,12 +46,13 @@ def drift(
     -------
     found : dict
         With the keys columns, errors and has_summary (whether the card has one). The columns, the one that
-        differs most first, have the keys column, changed (the value whose share differs most, with its
-        shares in training and now), moved (the share of cases that would have to lie elsewhere for both
-        spreads to be the same), by_chance (what this share would be on average if nothing had changed),
-        p_value (corrected for the number of columns, by Holm's method), supported, new_values, outside and
-        missing (shares of cells with unknown categories, beyond the training cases' range, and without a
-        value). The truth counts as a column. The errors have the keys who, training, now and difference.
+        differs most first, have the keys column, spread (the shares of each bin or category, a list of
+        dicts with the keys value, training and now), moved (the share of cases that would have to lie
+        elsewhere for both spreads to be the same), by_chance (what this share would be on average if
+        nothing had changed), p_value (corrected for the number of columns, by Holm's method), supported,
+        new_values, outside and missing (shares of cells with unknown categories, beyond the training cases'
+        range, and without a value). The truth counts as a column. The errors have the keys who, training,
+        now and difference.
     """
     card = model.card_
     tables = [_classes(card, cases, group)]
@@ -122,13 +123,12 @@ def _compared(before: Index, places: Index, names: list[str], group: Index) -> R
     pooled = both.sum(axis=0) / sizes.sum()
     # Half the mean absolute difference of two independent shares, summed over the bins.
     spread = np.sqrt(inflation * pooled * (1 - pooled) * (1 / sizes).sum())
-    most = int(np.abs(shares[0] - shares[1]).argmax())
+    used = np.flatnonzero(pooled)
     return {
-        "changed": {
-            "value": names[most],
-            "training": float(shares[0, most]),
-            "now": float(shares[1, most]),
-        },
+        "spread": [
+            {"value": names[k], "training": float(shares[0, k]), "now": float(shares[1, k])}
+            for k in used.tolist()
+        ],
         "moved": float(np.abs(shares[0] - shares[1]).sum() / 2),
         "by_chance": float(np.sqrt(2 / np.pi) * spread.sum() / 2),
         "p_value": _p_value(both, inflation),

@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from deferlearn.report import verdict, words
-from deferlearn.report.bars import difference_bar
+from deferlearn.report.bars import difference_bar, spread_bars
 from deferlearn.report.measure import STORED, per_thousand
 from deferlearn.report.pictures import pictures
 from deferlearn.report.rows import MAX_ROWS
@@ -82,6 +82,7 @@ def render(report: CaseReport) -> str:
         pictures=pictures(report.numbers, told),
         telling=telling_rows(report.numbers["where"]),
         difference_bar=difference_bar,
+        spread_bars=spread_bars,
         largest=max(
             (abs(row["change"]["difference"]) for row in report.numbers["where"]), default=0.0
         ),

@@ -186,6 +186,12 @@ def drift_answer(found: Row, rate: Row) -> str:
     return f"Not in every respect: {_and(parts)}."
 
 
+def most_changed(spread: list[Row], told: PerThousand) -> str:
+    """The bin or category whose share differs most from that in training."""
+    row = max(spread, key=lambda row: abs(row["now"] - row["training"]))
+    return f"{row['value']}: {told(row['now'])} instead of {told(row['training'])}"
+
+
 def refit_answer(assistance: Row, told: PerThousand) -> str:
     """Whether another budget or retraining would help, in one or two sentences."""
     teams = [row for row in assistance["teams"] if row["who"] == "team"]
