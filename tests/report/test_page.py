@@ -186,6 +186,25 @@ def test_what_was_not_measured_is_said(report):
     assert "the training cases themselves" in page.one("section", id="drift")["text"]
 
 
+def test_the_limits_are_those_of_the_case(page, model):
+    limits = page.one("section", id="limits")["text"]
+    assert "column <u>truth says" in limits
+    assert "name the column that says so (--group)" in limits
+    assert "A change of how columns go together" not in limits  # these are the training cases
+    table = hostile_table() | {
+        "patient": [i // 2 for i in range(60)],
+        "other": hostile_table()["<script>reader"],
+    }
+    table["<script>reader"][0] = table["other"][0] = None
+    chosen = select_report_cases(table, model, group="patient", humans=["<script>reader", "other"])
+    other = Page(case_report(model, chosen, refit_cases=0).to_html())
+    limits = other.one("section", id="limits")["text"]
+    assert "--group" not in limits
+    assert "since cases come in groups" in limits
+    assert "The majority of the 2 readers counts" in limits
+    assert "Only the 59 cases that a human has answered are judged." in limits
+
+
 def test_counts_have_the_right_number(report):
     table = report.rows | {"rows": report.rows["rows"][:1], "total": 2, "features_left_out": 1}
     cases = report.numbers["cases"] | {"judged": 1}
