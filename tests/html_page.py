@@ -31,6 +31,21 @@ class Page(HTMLParser):
         for element in self.open:
             element["text"] += data
 
+    def tables(self):
+        """The cells of each table, row by row, by its name."""
+        found = {}
+        for element in self.elements:
+            if element["tag"] == "table":
+                found[element["aria-label"]] = rows = []
+            elif element["tag"] == "tr":
+                rows.append([])
+            elif element["tag"] in ("td", "th"):
+                rows[-1].append(element)
+        return {
+            name: [[" ".join(cell["text"].split()) for cell in row] for row in own]
+            for name, own in found.items()
+        }
+
     def all(self, name, **attributes):
         return [
             element

@@ -245,7 +245,7 @@ def test_report(run, tmp_path):
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
     assert set(found["measures"]["team"]) == {"macro_f1", "grade_error", "quadratic_kappa"}
-    assert [row["class"] for row in found["sensitivities"]] == list(STAGES)
+    assert [row["class"] for row in found["classes"]] == list(STAGES)
     assert found["assistance"]["settings"]["graded"] is True
     text = page.read_text(encoding="utf-8")
     assert "quadratic kappa" in text

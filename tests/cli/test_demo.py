@@ -20,7 +20,7 @@ from deferlearn.cli import _demo_report, _study
 from deferlearn.cli import demo as command
 from deferlearn.cli._study import EVERYONE, HUMAN, MACHINE, SHOWN, TEAM, TRIAGE, Findings, Setting
 from deferlearn.cli.app import app
-from deferlearn.datasets import load_breast_cancer, load_lidc
+from deferlearn.datasets import load_breast_cancer, load_sleep
 from deferlearn.evaluation import AutomationCurve
 from deferlearn.report import case_report, select_report_cases
 from deferlearn.tables import fit_table, select_cases
@@ -210,7 +210,7 @@ def test_tables_picture_and_report(quick, small, report, tmp_path):
     picture, page = (tmp_path / "new" / "folder" / name for name in ("demo.png", "demo.html"))
     assert f"Picture: {picture}" in result.stdout
     assert f"Report: {page}" in result.stdout
-    assert "evaluated on 60 nodules" in result.stdout
+    assert "evaluated on 60 epochs" in result.stdout
     assert page.read_text(encoding="utf-8") == report.to_html()
     assert sorted(picture.parent.iterdir()) == sorted([picture, page])
     assert matplotlib.image.imread(picture).shape == (720, 1650, 4)
@@ -244,42 +244,43 @@ def test_says_what_it_is_doing_where_nobody_watches(quick, tmp_path):
 
 
 def test_what_to_look_at_tells_the_verdict_of_the_report(report, tmp_path):
-    found = {"headline": "Does assistance pay? Surely."}
-    other = replace(report, numbers={**report.numbers, "assistance": found})
-    for numbers, said in ((report, False), (other, True)):
-        lines = command.what_to_look_at(numbers, tmp_path / "a.png", tmp_path / "a.html")
-        text = "\n".join(lines)
-        assert ("Its verdict: Does assistance pay? Surely." in text) == said
+    text = "\n".join(command.what_to_look_at(report, tmp_path / "a.png", tmp_path / "a.html"))
+    assert f"Does it pay to ask the expert? {report.numbers['effect']['headline']}" in text
 
 
-def test_the_table_of_nodules_is_that_of_the_data_set():
-    table, data = _demo_report.nodule_table(), load_lidc(reader=0)
-    assert len(set(table["nodule"])) == 902
-    np.testing.assert_array_equal(table["patient"], data.groups)
-    np.testing.assert_array_equal(np.array(table["truth"]) == "malignant", data.target == 1)
-    humans = np.array(table["radiologist"])
-    np.testing.assert_array_equal(humans == "malignant", data.human_labels == 1)
-    assert set(humans) == set(data.target_names)
-    for place, name in enumerate(data.feature_names):
-        np.testing.assert_array_equal(table[name], data.data[:, place])
+def test_the_table_of_epochs_is_that_of_the_data_set():
+    table, data = _demo_report.sleep_table(3), load_sleep(expert=_demo_report.EXPERT)
+    n = len(table["truth"])
+    assert len(set(table["epoch"])) == n == 80 * _demo_report.EPOCHS_PER_NIGHT
+    place = {pair: row for row, pair in enumerate(zip(data.groups, data.epochs, strict=True))}
+    rows = [place[tuple(map(int, re.findall(r"\d+", name)))] for name in table["epoch"]]
+    np.testing.assert_array_equal(table["night"], data.groups[rows])
+    np.testing.assert_array_equal(table["truth"] == "REM", data.target[rows] == 1)
+    np.testing.assert_array_equal(table["expert"] == "REM", data.human_labels[rows] == 1)
+    np.testing.assert_array_equal(table["sleeper"] == "healthy", data.sets[rows] == "dodh")
+    for k, name in enumerate(_demo_report.AROUND):
+        for stage in ("Wake", "N1", "N2", "N3", "REM"):
+            column = data.feature_names.index(f"Tsinalis_{stage}_{f'{k - 2:+d}' if k != 2 else 0}")
+            np.testing.assert_array_equal(table[name] == stage, data.data[rows, column] == 1)
 
 
-def test_the_model_is_judged_on_other_patients(monkeypatch):
+def test_the_model_is_judged_on_other_nights(monkeypatch):
     seen = {}
 
     def watched(model, chosen, **options):
-        seen.update(options, model=model, cases=chosen.cases)
+        seen.update(options, model=model, chosen=chosen)
 
     monkeypatch.setattr("deferlearn.report.case_report", watched)
+    monkeypatch.setattr(_demo_report, "EPOCHS_PER_NIGHT", 4)  # a small table, fitted in no time
     _demo_report.measured_report(3, None, "the command")
-    card = seen["model"].card_
-    known = set(seen["cases"].groups)
-    assert card["groups"] + len(known) == 559  # no patient is on both sides
-    assert card["rows"] + len(seen["cases"]) == 902
-    assert set(card["columns"]) == set(load_lidc().feature_names)
+    card, cases = seen["model"].card_, seen["chosen"].cases
+    assert card["groups"] + len(set(cases.groups)) == 80  # no night is on both sides
+    assert card["rows"] + len(cases) == 80 * 4
+    assert set(card["columns"]) == set(_demo_report.AROUND)
+    assert seen["chosen"].subgroup == "sleeper"
     assert (card["budget"], card["seed"], seen["seed"]) == (0.2, 3, 3)
-    assert seen["provenance"] == {"command": "the command"}
-    assert any("LIDC-IDRI (CC BY 3.0)" in note for note in seen["notes"])
+    assert seen["provenance"] == {"command": "the command", "source": _demo_report.SOURCE}
+    assert any("Dreem Open Datasets (MIT licence)" in note for note in seen["notes"])
 
 
 def test_json(quick, small, tmp_path):
@@ -314,7 +315,9 @@ def test_the_demo_itself(run, tmp_path):
     assert result.exit_code == 0, result.output
     everything = json.loads(result.stdout)
     assert everything["report_numbers"]["refits"]["skipped"] is None
-    assert "Does assistance pay?" in (tmp_path / "demo.html").read_text(encoding="utf-8")
+    effect = everything["report_numbers"]["effect"]
+    assert effect["answer"] == "fewer"
+    assert effect["headline"] in (tmp_path / "demo.html").read_text(encoding="utf-8")
     told = {setting["name"]: setting for setting in everything["settings"]}
     for entry in told["nodules"]["results"][1:]:
         assert entry["difference"]["team - machine"]["lower"] > 0

@@ -68,10 +68,10 @@ def test_the_whole_report_of_the_cases_it_was_fitted_on(run, trained, model, tmp
     words = (cases, "--label", "diagnosis", "--human", "reader_1", "--group", "patient")
     result = run("report", model, *words, "--quick", "--seed", 5, "--out", out)
     assert result.exit_code == 0, result.output
-    assert "Does assistance pay?" in result.stdout
+    assert "Does it pay to ask humans?" in result.stdout
     assert "teams fitted without the case" in result.stdout
     assert f"Report: {out}" in result.stdout
-    for stage in ("fitted without them", "Does assistance pay? Fitting", "Curves"):
+    for stage in ("fitted without them", "Other budgets: fitting", "one case at a time"):
         assert stage in result.stderr
     page = out.read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")
@@ -88,6 +88,15 @@ def test_the_whole_report_of_the_cases_it_was_fitted_on(run, trained, model, tmp
     assert _undated(again.read_text(encoding="utf-8"), again) == _undated(page, out)
 
 
+def test_the_command_names_only_what_was_asked_for(run, model, new, tmp_path):
+    """Without columns of humans, it once had --human '()', which is no column."""
+    out = tmp_path / "report.html"
+    assert run("report", model, new, *FAST, "--out", out).exit_code == 0
+    command = unescape(out.read_text(encoding="utf-8").partition("<pre><code>")[2])
+    words = shlex.split(command.partition("</code>")[0])
+    assert words[2:] == [str(model), str(new), "--out", str(out), *FAST, "--seed", "0"]
+
+
 def _undated(page, path):
     start, _, rest = page.replace(str(path), "PATH").partition("<dt>report written</dt>")
     return start + rest.partition("</dl>")[2]
@@ -102,7 +111,7 @@ def test_json_tells_the_numbers(run, model, new, tmp_path):
     columns = make_cases(60, seed=3)
     truth = np.array(columns["diagnosis"])
     assert told["errors"]["machine"]["share"] == np.mean(team.predict(columns) != truth)
-    assert told["calibration"]["observed"]["count"] == team.defer(columns).sum()
+    assert told["rate"]["observed"]["count"] == team.defer(columns).sum()
     assert told["judged_by"] == "the stored model"
     assert [row["reader"] for row in told["cases"]["readers"]] == list(READERS)
     assert told["provenance"]["files"]["cases"] == {"name": "new.csv", "sha256": sha256(new)}
@@ -139,7 +148,9 @@ def test_the_same_from_parquet_long_answers_and_decimal_commas(run, model, new, 
         result = run("report", model, *words, *FAST, "--out", tmp_path / "r.html", "--json")
         assert result.exit_code == 0, result.output
         told = json.loads(result.stdout)
-        found.append({key: told[key] for key in ("errors", "confusion", "together", "calibration")})
+        found.append(
+            {key: told[key] for key in ("effect", "errors", "confusion", "together", "rate")}
+        )
     assert found == [found[0]] * 4
 
 
@@ -231,7 +242,7 @@ def test_stopped_or_broken_it_leaves_the_old_report(run, model, new, tmp_path, m
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(measure, "errors_by_column", stop)
+    monkeypatch.setattr(measure, "who_errs_where", stop)
     result = run("report", model, new, *FAST, "--out", out)
     assert result.exit_code == 130
     assert "nothing was changed" in result.stderr
@@ -240,7 +251,7 @@ def test_stopped_or_broken_it_leaves_the_old_report(run, model, new, tmp_path, m
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(measure, "errors_by_column", full)
+    monkeypatch.setattr(measure, "who_errs_where", full)
     result = run("report", model, new, *FAST, "--out", out)
     assert result.exit_code == 1
     assert "No space left" in result.stderr

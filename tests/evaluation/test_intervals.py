@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from deferlearn.evaluation.intervals import (
+    Interval,
+    gap_interval,
     joint_critical,
     mean_interval,
     share_interval,
@@ -191,3 +193,23 @@ def test_every_interval_holds_its_mean_and_stays_between_the_ends(cases, widenin
     rows = np.array([values, -values, values**2])
     bonferroni = single_critical(group, 1 - 0.05 / 3)
     assert critical <= joint_critical(rows, group, 0.95) <= max(1.05 * bonferroni, critical)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ((56, 70), (48, 80), (0.0524, 0.3339)),
+        ((9, 10), (3, 10), (0.1705, 0.8090)),
+        ((5, 56), (0, 29), (-0.0381, 0.1926)),
+        ((10, 10), (0, 10), (0.6075, 1.0)),
+    ],
+)
+def test_gaps_are_those_that_newcombe_published(one, other, expected):
+    """Table II of Newcombe (1998), method 10, with Wilson's ends."""
+    found = gap_interval(
+        *(
+            Interval(count / n, *share_interval(count, n, method="wilson"))
+            for count, n in (one, other)
+        )
+    )
+    assert (found.low, found.high) == pytest.approx(expected, abs=5e-5)

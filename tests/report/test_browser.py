@@ -1,4 +1,7 @@
-"""The page in a real browser: it renders, sorts and filters; no errors, no sideways scrolling."""
+"""The page in a real browser: it renders, sorts, filters and opens cases; anyone can use it.
+
+Accessibility is checked by axe-core, which axe-playwright-python brings along.
+"""
 
 import os
 import shutil
@@ -32,8 +35,11 @@ def browser():
 
 @pytest.fixture(scope="module")
 def report():
-    model = hostile_model()
-    return case_report(model, select_report_cases(hostile_table(), model), quick=True)
+    """A report with every section."""
+    model, table = hostile_model(), hostile_table()
+    return case_report(
+        model, select_report_cases(table, model, subgroup="</script><b>site"), quick=True
+    )
 
 
 def written(report, factory):
@@ -66,8 +72,9 @@ def open_page(browser, path):
     """Opens the page; at the end nothing was complained about, alerted or asked of a network."""
     complaints, contexts = [], []
 
-    def open_it(width=1280, scheme="light", path=path):
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    def open_it(width=1280, scheme="light", path=path, **options):
+        size = {"width": width, "height": 900}
+        context = browser.new_context(viewport=size, color_scheme=scheme, **options)
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: complaints.append(message.text))
@@ -86,10 +93,25 @@ def open_page(browser, path):
     assert complaints == []
 
 
+def place_of(report, name):
+    return [column["name"] for column in report.rows["columns"]].index(name)
+
+
+def column_of(report, name):
+    return [row[place_of(report, name)] for row in report.rows["rows"]]
+
+
 def cells(page, column):
+    """All cells of a column of the list, by its place among those shown."""
+    while page.is_visible("#cases-more"):
+        page.click("#cases-more")
     return page.eval_on_selector_all(
-        "#cases-table tbody tr", "(rows, i) => rows.map(row => row.cells[i].textContent)", column
+        "#cases-table tr.case", "(rows, i) => rows.map(row => row.cells[i].textContent)", column
     )
+
+
+def cases_shown(page):
+    return cells(page, 2)
 
 
 @pytest.mark.parametrize("width", [1280, 400])
@@ -119,7 +141,7 @@ def test_ten_classes_fit_the_screen(open_page, ten_classes, width, scheme):
     tables = page.query_selector_all("table.confusion")
     assert len(tables) == 3
     for table in tables:
-        assert len(table.query_selector_all("td")) == 10 * 11
+        assert len(table.query_selector_all("td")) == 10 * 10
         assert table.query_selector_all("td *") == []
         heights = [head.bounding_box()["height"] for head in table.query_selector_all("th.tall")]
         assert max(heights) < 200  # long names are cut off
@@ -130,57 +152,167 @@ def test_ten_classes_fit_the_screen(open_page, ten_classes, width, scheme):
         assert first.bounding_box()["x"] == pytest.approx(before, abs=2)
 
 
+def test_tables_that_are_too_wide_scroll_and_keep_their_first_column(open_page):
+    """Without it, a phone shows numbers of which nobody knows what they are."""
+    page = open_page(400)
+    boxes = [box for box in page.query_selector_all(".scroll") if box.is_visible()]
+    wide = [box for box in boxes if box.evaluate("box => box.scrollWidth > box.clientWidth")]
+    assert wide
+    for box in wide:
+        assert box.evaluate("box => getComputedStyle(box).overflowX") == "auto"
+        last = box.query_selector("thead th:last-child")
+        box.evaluate("box => { box.scrollLeft = box.scrollWidth; }")
+        edges = box.bounding_box(), last.bounding_box()
+        ends = [edge["x"] + edge["width"] for edge in edges]
+        assert ends[1] <= ends[0] + 1  # the last column can be reached
+        first = box.query_selector("tbody th[scope=row]")
+        if first is not None:
+            assert first.bounding_box()["x"] == pytest.approx(edges[0]["x"], abs=2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "width", "scheme"),
+    [
+        ("two classes", 1280, "light"),
+        ("two classes", 1280, "dark"),
+        ("two classes", 400, "light"),
+        ("two classes", 400, "dark"),
+        ("ten classes", 1280, "light"),
+        ("ten classes", 400, "dark"),
+    ],
+)
+def test_axe_finds_nothing(open_page, path, ten_classes, kind, width, scheme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is missing")
+    own = path if kind == "two classes" else ten_classes
+    # The policy of the page would refuse axe's script.
+    page = open_page(width, scheme, own, bypass_csp=True)
+    page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
+    page.click("#cases-table td button >> nth=0")
+    found = axe.Axe().run(page).response
+    problems = [(v["id"], v["nodes"][0]["html"]) for v in found["violations"]]
+    assert problems == []
+    assert len(found["passes"]) > 20
+
+
+def test_screen_readers_are_told_what_is_where(open_page, report):
+    page = open_page()
+    assert page.get_by_role("heading", level=1).inner_text() == "Machine, human and team"
+    assert page.get_by_role("heading", level=2).count() == len(page.query_selector_all("section"))
+    region = page.get_by_role("region", name="Does it pay to ask humans?", exact=True)
+    assert report.numbers["effect"]["headline"] in region.inner_text()
+    picture = page.get_by_role(
+        "img", name="Errors per 1,000 cases: machine alone, team and humans alone"
+    )
+    assert picture.count() == 1
+    assert page.get_by_role("navigation", name="Sections").count() == 1
+    for table in page.get_by_role("table").all():
+        assert table.get_attribute("aria-label")
+    case = column_of(report, "case")[0]
+    why = column_of(report, "why")[0]
+    button = page.get_by_role("button", name=f"{why}. Case {case}", exact=True)
+    assert button.get_attribute("aria-expanded") == "false"
+
+
 def test_cells_are_text_and_no_script_of_theirs_runs(open_page, report):
     page = open_page()
-    names = [column["name"] for column in report.rows["columns"]]
+    names = [column["name"] for column in report.rows["columns"] if column["shown"]]
     shown = page.eval_on_selector_all(
         "#cases-table th button", "all => all.map(b => b.textContent)"
     )
     assert shown == names
-    assert set(cells(page, names.index("</script><b>site"))) == set(HOSTILE)
-    assert page.query_selector_all("#cases-table td *") == []
+    assert sorted(cases_shown(page)) == sorted(column_of(report, "case"))
+    assert page.query_selector_all("#cases-table td :not(button, dl, dt, dd)") == []
     assert page.inner_text("#cases-count") == "60 of 60 cases"
+
+
+def test_a_case_opens_and_closes_by_the_keyboard(open_page, report):
+    page = open_page(400)
+    page.locator("#cases-table td button").nth(1).focus()
+    page.keyboard.press("Enter")
+    names = page.locator("tr.opened dt").all_inner_texts()
+    values = page.locator("tr.opened dd").all_inner_texts()
+    hidden = [c["name"] for c in report.rows["columns"]][1:]  # all but the reason
+    assert names == hidden
+    row = report.rows["rows"][1]
+    expected = [row[place_of(report, name)] for name in hidden]
+    assert values[0] == expected[0]
+    site = hidden.index("</script><b>site")
+    assert values[site].split() == expected[site].split()
+    size = hidden.index('<i>"size"</i>')
+    assert float(values[size]) == expected[size]
+    # What was opened is in sight, however far the list is scrolled.
+    page.evaluate("document.querySelector('#cases-table').parentElement.scrollLeft = 300")
+    box = page.locator("tr.opened dl").bounding_box()
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 400
+    page.keyboard.press("Space")
+    assert page.locator("tr.opened").count() == 0
+
+
+def test_every_line_of_the_list_is_one_line(open_page):
+    for width in (1280, 400):
+        heights = open_page(width).eval_on_selector_all(
+            "#cases-table tr.case", "rows => rows.map(row => row.getBoundingClientRect().height)"
+        )
+        assert max(heights) < 40
 
 
 def test_it_sorts(open_page, report):
     page = open_page()
-    names = [column["name"] for column in report.rows["columns"]]
-    size = names.index('<i>"size"</i>')
-    before = cells(page, 0)
-    button = page.locator("#cases-table th button").nth(size)
+    before = cases_shown(page)
+    sure = [column["name"] for column in report.rows["columns"]].index("sure")
+    button = page.locator("#cases-table th button").nth(sure)
     button.click()
-    numbers = [float(text) for text in cells(page, size)]
+    numbers = [float(text) for text in cells(page, sure)]
     assert numbers == sorted(numbers)
     button.focus()
     page.keyboard.press("Enter")  # and without a mouse
-    assert [float(text) for text in cells(page, size)] == sorted(numbers, reverse=True)
+    assert [float(text) for text in cells(page, sure)] == sorted(numbers, reverse=True)
     states = page.eval_on_selector_all(
         "#cases-table th", "all => all.map(th => th.getAttribute('aria-sort'))"
     )
     assert [state for state in states if state] == ["descending"]
-    assert states[size] == "descending"
-    assert sorted(cells(page, 0)) == sorted(before)
+    assert states[sure] == "descending"
+    assert sorted(cases_shown(page)) == sorted(before)
+
+
+def test_it_sorts_by_what_only_open_cases_show(open_page, report):
+    page = open_page()
+    size = place_of(report, '<i>"size"</i>')
+    pairs = zip(column_of(report, '<i>"size"</i>'), column_of(report, "case"), strict=True)
+    expected = [case for _, case in sorted(pairs, key=lambda pair: pair[0])]
+    page.select_option("#cases-order", f"{size}+")
+    assert cases_shown(page) == expected
+    page.select_option("#cases-order", f"{size}-")
+    assert cases_shown(page) == expected[::-1]
+    page.select_option("#cases-order", "")
+    assert cases_shown(page) == column_of(report, "case")
 
 
 def test_it_filters(open_page, report):
     page = open_page()
-    rows = report.rows["rows"]
-    assert cells(page, 1) == [row[1] for row in rows]
+    names, takers, results = (column_of(report, n) for n in ("case", "taken by", "result"))
+    rows = report.rows
+    assert cases_shown(page) == names
     page.select_option("#cases-taken", "human")
-    assert cells(page, 0) == [row[0] for row in rows if row[1] == "human"]
+    assert cases_shown(page) == [n for n, who in zip(names, takers, strict=True) if who == "human"]
     page.select_option("#cases-taken", "")
-    for who in ("machine", "human"):
+    for who in ("machine", "human", "team"):
         page.select_option("#cases-wrong", who)
-        assert cells(page, 0) == [row[0] for row in rows if who in row[7]]
-    page.select_option("#cases-wrong", "team")
-    assert cells(page, 0) == [row[0] for row in rows if row[6] != row[3]]
-    page.select_option("#cases-wrong", "none")
-    assert cells(page, 0) == [row[0] for row in rows if not row[7]]
+        wrong = rows[f"{who}Wrong"]
+        assert cases_shown(page) == [n for n, yes in zip(names, wrong, strict=True) if yes]
+    for result in ("fixed", "spoilt"):
+        page.select_option("#cases-wrong", result)
+        assert cases_shown(page) == [n for n, r in zip(names, results, strict=True) if r == result]
+    either = [m or h for m, h in zip(rows["machineWrong"], rows["humanWrong"], strict=True)]
+    for value, wanted in (("any", True), ("none", False)):
+        page.select_option("#cases-wrong", value)
+        assert cases_shown(page) == [n for n, e in zip(names, either, strict=True) if e == wanted]
     page.select_option("#cases-wrong", "")
     page.fill("#cases-search", "ONERROR")
-    assert cells(page, 0) == [row[0] for row in rows if "onerror" in row[0]]
+    assert cases_shown(page) == [name for name in names if "onerror" in name]
     page.fill("#cases-search", "no such text")
-    assert cells(page, 0) == []
+    assert cases_shown(page) == []
     assert page.inner_text("#cases-count") == "0 of 60 cases"
 
 

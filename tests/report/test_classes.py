@@ -57,20 +57,19 @@ def test_measures_by_another_road(graded):
         found = [list(row.values()) for row in report.numbers["confusion"][who].values()]
         assert found == counts.tolist()
         recall = recall_score(truth, own, labels=STAGES[:3], average=None)
-        shares = [row[who]["share"] for row in report.numbers["sensitivities"][:3]]
-        np.testing.assert_allclose(shares, recall)
-        assert report.numbers["sensitivities"][3][who] is None  # there is no such case
+        missed = [row[who]["share"] for row in report.numbers["classes"][:3]]
+        np.testing.assert_allclose(missed, 1 - recall)
+        assert report.numbers["classes"][3][who] is None  # there is no such case
 
 
 def test_grades_keep_their_order(graded):
     _, _, report = graded
-    by_truth = [row["value"] for row in report.numbers["where"] if row["column"] == "truth"]
-    assert by_truth == list(STAGES[:3])
+    assert [row["class"] for row in report.numbers["classes"]] == list(STAGES)
     page = Page(report.to_html())
     tables = page.all("table", **{"class": "confusion"})
     assert len(tables) == 3
     words = tables[0]["text"].split()
-    assert words[:6] == ["truth", *STAGES, "found"]
+    assert words[:6] == ["truth", *STAGES, STAGES[0]]
 
 
 def test_a_label_that_the_model_does_not_know(graded):

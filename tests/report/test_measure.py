@@ -13,8 +13,8 @@ from sklearn.preprocessing import StandardScaler
 from case_tables import LABELS, make_cases
 from deferlearn import AssistedSVC
 from deferlearn.report import case_report, select_report_cases
-from deferlearn.report.errors_by_column import MISSING, quarters
 from deferlearn.report.refit_study import RefitStudy, budgets_to_try, draw_cases
+from deferlearn.report.where import MISSING, quarters
 from deferlearn.tables import TableError, TabularTeam, fit_table, select_cases
 from deferlearn.tables.decisions import unfitted_copy
 from deferlearn.teams import FullAutomation, UncertaintyTriage
@@ -79,7 +79,7 @@ def test_who_errs_together(model, new):
 
 
 def test_the_rate_is_what_defer_does(model, new):
-    found = numbers_of(model, new)["calibration"]
+    found = numbers_of(model, new)["rate"]
     assert found["observed"]["count"] == model.defer(new).sum()
     assert found["expected"] == model.team.deferral_rate_
     assert found["asked"] == 0.2
@@ -89,19 +89,51 @@ def test_the_rate_is_what_defer_does(model, new):
 
 
 def test_errors_by_column_add_up(model, new):
+    new["age"] = [None if i % 4 == 0 else i for i in range(60)]
     found = numbers_of(model, new)
     names = [row["column"] for row in found["where"]]
-    assert set(names) == {"truth", *model.card_["columns"]}
+    assert set(names) == set(model.card_["columns"])
     for name in set(names):
         own = [row for row in found["where"] if row["column"] == name]
         assert sum(row["cases"] for row in own) == 60
         for who in ("machine", "human", "team"):
-            wrong = sum(row["cases"] * row[who] for row in own)
-            assert wrong == pytest.approx(found["errors"][who]["count"])
+            wrong = sum(row[who]["count"] for row in own)
+            assert wrong == found["errors"][who]["count"]
     (rome,) = [row for row in found["where"] if row["value"] == "Rome"]
     there = np.array(new["site"]) == "Rome"
     assert rome["cases"] == there.sum()
-    assert rome["deferred"] == model.defer(new)[there].mean()
+    assert rome["deferred"]["share"] == model.defer(new)[there].mean()
+
+
+def test_parts_with_few_cases_are_left_out(model, new):
+    new["site"] = ["Oslo"] * 51 + ["Rome"] * 9
+    rows = numbers_of(model, new)["where"]
+    assert [row["value"] for row in rows if row["column"] == "site"] == ["Oslo"]
+
+
+def test_shares_know_about_groups(model, new):
+    """Twins: each case twice, so that there is half as much to learn as it seems."""
+    once = numbers_of(model, new)
+    twice = {name: cells * 2 for name, cells in new.items()}
+    twice["id"] = list(range(120))
+    twice["patient"] = [f"p{i % 60}" for i in range(120)]
+    chosen = select_report_cases(twice, model, group="patient")
+    found = case_report(model, chosen, refit_cases=0).numbers
+
+    def width(row):
+        return row["upper"] - row["lower"]
+
+    for pick in (
+        lambda n: n["effect"]["difference"],
+        lambda n: n["effect"]["versus_human"],
+        lambda n: n["errors"]["machine"],
+        lambda n: n["rate"]["observed"],
+        lambda n: n["reliability"]["difference"],
+    ):
+        assert width(pick(found)) == pytest.approx(width(pick(once)), rel=0.1)
+    alone = case_report(model, select_report_cases(twice, model), refit_cases=0).numbers
+    for n, least in ((found, 1.2), (once, 1.2)):
+        assert width(n["effect"]["difference"]) > least * width(alone["effect"]["difference"])
 
 
 def test_cases_that_no_human_read_are_not_judged(model, new):
@@ -122,6 +154,7 @@ def test_the_table_has_humans_cases_first_and_gaps_where_there_is_no_answer(mode
     chosen = select_report_cases(new, model)
     table = case_report(model, chosen, refit_cases=0).rows
     headings = [column["name"] for column in table["columns"]]
+    assert headings[:2] == ["why", "result"]
     rows = [dict(zip(headings, row, strict=True)) for row in table["rows"]]
     assert table["total"] == len(rows) == 59
     assert "c7-3" not in [row["case"] for row in rows]
@@ -138,11 +171,14 @@ def test_the_table_has_humans_cases_first_and_gaps_where_there_is_no_answer(mode
         assert row["size"] == new["size"][i]
         assert row["human"] == ("" if i % 2 else "ill")
         team = row["human"] if row["taken by"] == "human" else row["machine"]
-        assert row["team"] == team
+        assert row["team's answer"] == team
         assert table["teamWrong"][place] == (team not in ("", row["truth"]))
-        names = ["machine"] * (row["machine"] != row["truth"])
-        names += ["human"] * (row["human"] not in ("", row["truth"]))
-        assert row["who is wrong"] == " and ".join(names)
+        assert table["machineWrong"][place] == (row["machine"] != row["truth"])
+        assert table["humanWrong"][place] == (row["human"] not in ("", row["truth"]))
+        wrong = table["machineWrong"][place], table["teamWrong"][place]
+        results = {(True, False): "fixed", (False, True): "spoilt", (False, False): "right"}
+        assert row["result"] == (results.get(wrong, "wrong") if team else "no answer")
+        assert row["why"].startswith(f"{row['taken by']}: score {row['deferral score']:.4g}, limit")
 
 
 def test_the_table_shows_no_more_digits_than_anybody_reads(model, new):

@@ -2,6 +2,7 @@
 
 import json
 from base64 import b64encode
+from datetime import datetime
 from hashlib import sha256
 
 import numpy as np
@@ -12,10 +13,14 @@ from jinja2 import UndefinedError
 from markupsafe import Markup
 
 from deferlearn.report import case_report, rows, select_report_cases
-from deferlearn.report.charts import Line, Picture, line_chart, ticks
+from deferlearn.report.bars import Bar, bar_chart, difference_bar, spread_bars
+from deferlearn.report.charts import Axes, Line, Picture, Point, chart, ticks
 from deferlearn.report.page import environment
+from deferlearn.report.sections import SECTIONS
 from hostile_tables import HOSTILE, hostile_model, hostile_table
 from html_page import Page
+
+ANSWER = {"fewer": "yes", "more": "no", "unclear": "open", "not asked": "open"}
 
 
 @pytest.fixture(scope="module")
@@ -47,17 +52,16 @@ def page(content):
 def test_all_sections_with_their_numbers(page, report):
     numbers = report.numbers
     ids = [element["id"] for element in page.all("section")]
-    assert ids == ["verdict", "errors", "where", "curves", "rate", "cases", "certificate", "again"]
-    assert [a["href"] for a in page.all("a")] == [f"#{name}" for name in ids]
+    assert ids == [section.name for section in SECTIONS]
+    assert [a["href"] for a in page.all("a")] == [f"#{name}" for name in ids[1:]]
     said = {element["id"]: element["text"] for element in page.all("section")}
-    for sentence in [numbers["assistance"]["headline"], *numbers["assistance"]["verdict"]]:
+    for sentence in [numbers["effect"]["headline"], *numbers["effect"]["findings"]]:
         assert sentence in said["verdict"]
-    for who in ("machine", "human", "team"):
-        e = numbers["errors"][who]
-        assert f"{who.capitalize()}: {e['count']} of {e['cases']} wrong" in said["errors"]
     for row in numbers["where"]:
         assert row["value"] in said["where"]
-    assert f"defers {numbers['calibration']['observed']['count']}" in said["rate"]
+    for row in numbers["subgroups"]:
+        assert row["subgroup"] in said["subgroups"]
+    assert f"it sends them {numbers['rate']['observed']['count']}," in said["drift"]
     for sentence in numbers["certificate"]["words"]:
         assert sentence in said["certificate"]
     for part in ("deferlearn report '<script>c.csv' --seed 2", "0" * 64, "2 for this report"):
@@ -66,16 +70,35 @@ def test_all_sections_with_their_numbers(page, report):
         assert f"{name} {version}" in said["again"]
 
 
+def test_the_name_of_the_file_and_the_date_are_at_the_top(page, report):
+    moment = datetime.fromisoformat(report.numbers["provenance"]["created"])
+    (top,) = page.all("p", **{"class": "lead"})
+    assert top["text"] == f"<script>c.csv, 60 cases, report of {moment.day} {moment:%B %Y}"
+    start = "Machine, human and team: <script>c.csv, 60 cases"
+    assert page.all("title")[0]["text"].startswith(start)
+
+
+def test_the_verdict_is_not_that_of_refitted_teams(page, report):
+    """Whose headline, with another machine's errors, was once the first thing to read."""
+    told = report.numbers["assistance"]
+    text = page.one("section", id="verdict")["text"]
+    assert told["headline"] not in text
+    answer = page.one("p", **{"class": f"answer {ANSWER[report.numbers['effect']['answer']]}"})
+    assert answer["text"] == report.numbers["effect"]["headline"]
+    refits = page.one("section", id="refits")
+    assert "not about the stored model" in refits["text"]
+
+
 def test_pictures_have_words(page):
     pictures = page.all("svg", role="img")
-    assert len(pictures) == 4
+    assert len(pictures) == 4  # verdict, points, and two of refitted teams
     texts = {
         e["id"]: e["text"] for e in page.elements if e["tag"] in ("title", "desc") and "id" in e
     }
     for picture in pictures:
         title, description = picture["aria-labelledby"].split()
         assert texts[title]
-        assert "%" in texts[description]
+        assert any(letter.isdigit() for letter in texts[description])
     assert len({e["id"] for e in page.elements if "id" in e}) == sum(
         "id" in e for e in page.elements
     )
@@ -100,7 +123,8 @@ def test_nothing_comes_from_elsewhere_and_only_its_own_script_may_run(page):
 def test_hostile_cells_arrive_as_text(page, content, report):
     data = json.loads(page.one("script", id="cases-data")["text"])
     assert data["rows"] == report.rows["rows"]
-    site = [column["name"] for column in data["columns"]].index("</script><b>site")
+    names = [column["name"] for column in data["columns"]]
+    site = names.index("</script><b>site")
     assert {row[site] for row in data["rows"]} == set(HOSTILE)
     allowed = {
         "html",
@@ -116,6 +140,7 @@ def test_hostile_cells_arrive_as_text(page, content, report):
         "dd",
         "nav",
     }
+    allowed |= {"strong", "em", "details", "summary", "path", "rect"}
     allowed |= {"ul", "li", "a", "main", "section", "h2", "p", "div", "figure", "figcaption", "svg"}
     allowed |= {"desc", "line", "text", "circle", "polygon", "polyline", "table", "thead", "tbody"}
     allowed |= {
@@ -141,8 +166,9 @@ def test_a_large_table_is_cut_and_says_so(model, monkeypatch):
     cut = case_report(model, chosen, refit_cases=0)
     data = json.loads(Page(cut.to_html()).one("script", id="cases-data")["text"])
     assert len(data["rows"]) == 25
-    deferred = cut.numbers["calibration"]["observed"]["count"]
-    assert [row[1] for row in data["rows"]].count("human") == min(deferred, 25)
+    deferred = cut.numbers["rate"]["observed"]["count"]
+    taken = [column["name"] for column in data["columns"]].index("taken by")
+    assert [row[taken] for row in data["rows"]].count("human") == min(deferred, 25)
     assert "the first 25 of 60 cases" in Page(cut.to_html()).one("section", id="cases")["text"]
 
 
@@ -150,15 +176,40 @@ def test_what_was_not_measured_is_said(report):
     numbers = report.numbers | {"assistance": None, "curves": None}
     numbers["refits"] = numbers["refits"] | {"skipped": "it was <not> asked for"}
     page = Page(type(report)(numbers, report.rows).to_html())
-    for name in ("verdict", "curves"):
-        assert "Not measured: it was <not> asked for." in page.one("section", id=name)["text"]
+    assert "Not measured: it was <not> asked for." in page.one("section", id="refits")["text"]
+    verdict = page.one("section", id="verdict")["text"]
+    assert (
+        "The model was fitted on these very cases. Its own answers to them prove nothing."
+        in verdict
+    )
+    assert "on which it is surer" in page.one("section", id="reliability")["text"]
+    assert "the training cases themselves" in page.one("section", id="drift")["text"]
+
+
+def test_the_limits_are_those_of_the_case(page, model):
+    limits = page.one("section", id="limits")["text"]
+    assert "column <u>truth says" in limits
+    assert "name the column that says so (--group)" in limits
+    assert "A change of how columns go together" not in limits  # these are the training cases
+    table = hostile_table() | {
+        "patient": [i // 2 for i in range(60)],
+        "other": hostile_table()["<script>reader"],
+    }
+    table["<script>reader"][0] = table["other"][0] = None
+    chosen = select_report_cases(table, model, group="patient", humans=["<script>reader", "other"])
+    other = Page(case_report(model, chosen, refit_cases=0).to_html())
+    limits = other.one("section", id="limits")["text"]
+    assert "--group" not in limits
+    assert "since cases come in groups" in limits
+    assert "The majority of the 2 readers counts" in limits
+    assert "Only the 59 cases that a human has answered are judged." in limits
 
 
 def test_counts_have_the_right_number(report):
     table = report.rows | {"rows": report.rows["rows"][:1], "total": 2, "features_left_out": 1}
     cases = report.numbers["cases"] | {"judged": 1}
     page = Page(type(report)(report.numbers | {"cases": cases}, table).to_html())
-    assert "Errors are counted on the 1 case that" in page.one("section", id="errors")["text"]
+    assert "Errors are counted on the 1 case that" in page.one("section", id="compared")["text"]
     assert "1 of the model's columns is not shown" in page.one("section", id="cases")["text"]
 
 
@@ -232,20 +283,66 @@ def test_an_axis_has_some_length():
     assert ticks(0.0) == ticks(5e-324) == ticks(1e-6)
 
 
+def inside(content):
+    """All places of a picture lie in it."""
+    page = Page(content)
+    width, height = map(float, page.all("svg")[0]["viewbox"].split()[2:])
+    pairs = [pair.split(",") for e in page.elements for pair in e.get("points", "").split()]
+    for e in page.elements:
+        if e["tag"] == "rect":
+            x, y, wide, high = (float(e[key]) for key in ("x", "y", "width", "height"))
+            pairs += [(x, y), (x + wide, y + high)]
+        pairs += [(e[f"x{i}"], e[f"y{i}"]) for i in (1, 2) if f"x{i}" in e]
+        pairs += [(e["cx"], e["cy"])] if "cx" in e else []
+    for across, down in pairs:
+        assert -1 <= float(across) <= width + 1
+        assert -1 <= float(down) <= height + 1
+
+
+ends = st.none() | st.tuples(st.floats(-1, 2), st.floats(-1, 2))
+
+
 @given(
     st.lists(st.floats(0, 1), min_size=1, max_size=5),
     st.lists(st.none() | st.floats(-1, 2), min_size=5, max_size=5),
+    st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1), ends, ends), max_size=3),
+    st.floats(0, 1),
 )
-@example(y=[5e-324], upper=[None] * 5)
-def test_points_of_a_chart_lie_inside_the_picture(y, upper):
+@example(y=[5e-324], upper=[None] * 5, points=[], least=0.0)
+@example(y=[1.0], upper=[None] * 5, points=[], least=1.0)
+def test_points_of_a_chart_lie_inside_the_picture(y, upper, points, least):
     x = np.linspace(0, 0.3, len(y)).tolist()
     line = Line(
         "a", "team", x, y, [None if u is None else u - 1 for u in upper[: len(y)]], upper[: len(y)]
     )
-    page = Page(line_chart(Picture("p", "t", "d"), [line], "x", "y"))
-    width, height = map(float, page.one("svg", role="img")["viewbox"].split()[2:])
-    points = [e["points"] for e in page.elements if "points" in e]
-    for pair in " ".join(points).split():
-        across, down = map(float, pair.split(","))
-        assert 0 <= across <= width
-        assert 0 <= down <= height
+    marks = [Point("p", "human", *point) for point in points]
+    inside(chart(Picture("p", "t", "d"), Axes("x", "y", least, least), [line], marks))
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(-1, 1), ends), min_size=1, max_size=5))
+def test_bars_lie_inside_the_picture(bars):
+    made = [Bar("a", "team", start, start + by, "1", own) for start, by, own in bars]
+    inside(bar_chart(Picture("p", "t", "d"), made, "x"))
+
+
+shares = st.floats(0.001, 1)
+
+
+@given(st.lists(st.tuples(shares, shares), min_size=1, max_size=12))
+def test_spreads_lie_inside_the_picture(pairs):
+    content = spread_bars([{"training": one, "now": other} for one, other in pairs])
+    inside(content)
+    bars = Page(content).all("rect")
+    heights = np.reshape([float(bar["height"]) for bar in bars], (-1, 2))
+    np.testing.assert_allclose(heights, 19 * np.array(pairs) / np.max(pairs), atol=0.06)
+
+
+@given(st.floats(-1, 1), st.floats(0, 2), st.floats(0, 2), st.booleans())
+def test_bars_of_differences_show_their_sign_and_whether_they_are_supported(
+    size, below, above, yes
+):
+    found = {"difference": size, "lower": size - below, "upper": size + above, "supported": yes}
+    content = difference_bar(found, 0.5)
+    inside(content)
+    kind = Page(content).one("rect")["class"]
+    assert kind == ("bar open" if not yes else "bar good" if size < 0 else "bar bad")

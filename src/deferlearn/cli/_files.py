@@ -69,7 +69,7 @@ def command_line(context: typer.Context, spelled: Sequence[str] = ()) -> str:
     words = ["deferlearn", *context.command_path.split()[1:]]
     for parameter in context.command.params:
         value = context.params.get(parameter.name or "")
-        chosen = value not in (None, [], parameter.default) or parameter.name in spelled
+        chosen = value not in (None, [], (), parameter.default) or parameter.name in spelled
         if not chosen or parameter.name in ("jobs", "as_json"):
             continue
         flag = [] if parameter.param_type_name == "argument" else [parameter.opts[0]]

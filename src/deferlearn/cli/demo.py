@@ -113,16 +113,16 @@ def what_to_look_at(report: CaseReport, picture: Path, page: Path) -> list[str]:
     -------
     lines : list of str
     """
-    found = report.numbers["assistance"]
-    verdict = f" Its verdict: {found['headline']}" if found else ""
+    cases = report.numbers["cases"]
     return [
         "What to look at:",
         "- Tables: 'team - machine'. If it is below 0 with its whole interval, the human's help pays; "
         "above 0 it harms.",
         f"- Picture: {picture}. Where the curve falls, more cases for the human mean fewer errors.",
-        f"- Report: {page}, for any browser. A model fitted on some patients, evaluated on "
-        f"{report.numbers['cases']['rows']} nodules of others.{verdict} See who errs where, and the list "
-        "of cases, those for the human first.",
+        f"- Report: {page}, for any browser. A model that finds REM sleep, fitted on some nights and "
+        f"evaluated on {cases['rows']} epochs of others. Does it pay to ask the expert? "
+        f"{report.numbers['effect']['headline']} See who errs where, and the list of cases, those for the "
+        "human first.",
         "- Your own table: deferlearn fit --help, then deferlearn report --help.",
     ]
 

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 NAME = "report"
 STAGES = {
     "cases left out": "Deciding cases by teams that were fitted without them",
-    "verdict": "Does assistance pay? Fitting teams on parts of the cases",
-    "curves": "Curves: fitting teams on parts of the cases",
+    "verdict": "Other budgets: fitting teams on parts of the cases",
+    "curves": "Other budgets, one case at a time: fitting teams on parts of the cases",
 }
 EXAMPLES = """Examples:
 
@@ -77,7 +77,7 @@ def report(
     subgroup: Annotated[
         str | None,
         column(
-            "Column of subgroups, such as a site, for which the verdict is repeated. Default: none."
+            "Column of groups, such as a site, which the report compares with each other. Default: none."
         ),
     ] = None,
     quick: Annotated[
@@ -87,8 +87,8 @@ def report(
         int,
         typer.Option(
             min=0,
-            help="The most cases, drawn at random, on which teams are refitted for the verdict and the "
-            "curves; 0 leaves both out.",
+            help="The most cases, drawn at random, on which teams are refitted to try other budgets; 0 "
+            "leaves that out.",
         ),
     ] = 1000,
     seed: shared.Seed = 0,
@@ -100,11 +100,12 @@ def report(
 ) -> None:
     """Evaluate a model on cases with known truth and human answers, in one HTML file.
 
-    The report says whether assistance pays, who errs where, and whether the model defers as many cases as
-    expected. It lists the cases, those for humans first, so the file holds their data; it needs no network.
-    If the model was fitted on the same cases, errors are those of teams that were fitted without the case.
-    Verdict and curves fit dozens of teams on parts of the cases: this takes about half a minute with 600
-    cases, and a minute or two with 1000. --jobs and --quick make it faster.
+    The report says whether it pays to ask humans, who errs where, whether the machine's probabilities
+    hold, and whether the cases are like those in training. It lists the cases, those for humans first, so
+    the file holds their data; it needs no network. If the model was fitted on the same cases, errors are
+    those of teams that were fitted without the case. To see whether another budget or retraining would
+    help, dozens of teams are fitted on parts of the cases: this takes about half a minute with 600 cases,
+    and a minute or two with 1000. --jobs and --quick make it faster, and --refit-cases 0 leaves it out.
     """
     require(NAME, "pyarrow", "pandas", "jinja2")
     start = perf_counter()
@@ -193,15 +194,14 @@ def _progress() -> Iterator[Progress]:
 
 
 def _print(result: dict[str, Any]) -> None:
-    rate, cases = result["calibration"], result["cases"]
-    found = result["assistance"]
+    rate, cases = result["rate"], result["cases"]
     lines = [
         ("cases", f"{cases['rows']}, of which {cases['judged']} count"),
         ("errors of", result["judged_by"]),
         ("deferred", f"{rate['observed']['share']:.1%}; expected {rate['expected']:.1%}"),
     ]
-    if found is None:
-        lines.append(("verdict and curves", f"not measured: {result['refits']['skipped']}"))
+    if result["assistance"] is None:
+        lines.append(("refitted teams", f"not measured: {result['refits']['skipped']}"))
     print_facts("Report", lines)
     print_errors("Errors", result["errors"], "share")
     if result["measures"] is not None:
@@ -212,7 +212,6 @@ def _print(result: dict[str, Any]) -> None:
             for who, own in measures.items()
         ]
         print_grid("Over all classes", ["who", *(n.replace("_", " ") for n in names)], rows)
-    if found is not None:
-        say(found["headline"])
+    say(f"Does it pay to ask humans? {result['effect']['headline']}")
     say(*(f"Note: {note}" for note in result["notes"]))
     say(f"Report: {result['report']}, {result['seconds']:.1f} s")

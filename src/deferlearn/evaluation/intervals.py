@@ -4,9 +4,10 @@ r"""All confidence intervals of the package: of shares, of means over splits, of
 - `t_interval`: Student's interval for the mean of a few independent numbers, such as one per split.
 - `mean_interval`: interval for a mean over cases, which may come in groups; with `single_critical` if it
   stands alone, with `joint_critical` if several intervals have to hold together.
+- `gap_interval`: interval for the difference between two means of different cases, from their intervals.
 
-The last kind is the one of the assistance report. Each of its numbers is a mean over cases
-:math:`v_1, \dots, v_n` of something between two ends: an error is 0 or 1, a difference of errors lies
+The intervals of means over cases are those of the assistance report. Each of its numbers is a mean over
+cases :math:`v_1, \dots, v_n` of something between two ends: an error is 0 or 1, a difference of errors lies
 between -1 and 1, a case that was tested several times has the mean of its tests. Two things make the
 textbook's interval too narrow:
 
@@ -202,7 +203,7 @@ def mean_interval(
     low, high = ends
     if not np.isfinite(critical):
         return Interval(mean, low, high)
-    effective = n / _design_effect(values, group)
+    effective = n / design_effect(values, group)
     # Moments of the cases together with the two imagined ones.
     whole = effective + 2.0
     centre = (effective * mean + low + high) / whole
@@ -212,7 +213,36 @@ def mean_interval(
     return Interval(mean, max(low, min(centre - half, mean)), min(high, max(centre + half, mean)))
 
 
-def _design_effect(values: Array, group: Index) -> float:
+def gap_interval(one: Interval, other: Interval) -> Interval:
+    """The difference between the means of two separate sets of cases, from the intervals of both.
+
+    The distances from means to ends are added as squares (Newcombe's hybrid method). That is right for
+    independent sets; groups with cases in both sets make the interval longer than it needs to be.
+
+    Parameters
+    ----------
+    one, other : Interval
+        Of the two sets, at the same level.
+
+    Returns
+    -------
+    interval : Interval
+        For the mean of `one` minus that of `other`.
+
+    Examples
+    --------
+    >>> from deferlearn.evaluation.intervals import Interval, gap_interval
+    >>> gap = gap_interval(Interval(0.5, 0.2, 0.6), Interval(0.1, 0.0, 0.5))
+    >>> round(gap.mean, 3), round(gap.low, 3), round(gap.high, 3)
+    (0.4, -0.1, 0.541)
+    """
+    mean = one.mean - other.mean
+    below = np.hypot(one.mean - one.low, other.high - other.mean)
+    above = np.hypot(one.high - one.mean, other.mean - other.low)
+    return Interval(mean, mean - float(below), mean + float(above))
+
+
+def design_effect(values: Array, group: Index) -> float:
     """How many grouped cases tell as much as one independent case, at least 1."""
     away = values - values.mean()
     alone = float((away**2).sum())

@@ -6,7 +6,9 @@ from importlib.metadata import version
 from typing import Any
 
 import deferlearn
-from deferlearn.tables.decisions import Decisions, share_with_interval
+from deferlearn._utils.types import Index
+from deferlearn.report.estimates import share
+from deferlearn.tables.decisions import Decisions
 from deferlearn.tables.team import TabularTeam
 from deferlearn.teams.parameters import share_of
 
@@ -28,9 +30,11 @@ FACTS = (
 )
 
 
-def calibration(model: TabularTeam, stored: Decisions, seen: bool) -> dict[str, Any]:
+def deferral_rate(
+    model: TabularTeam, stored: Decisions, group: Index, seen: bool
+) -> dict[str, Any]:
     """The budget as a share, the share expected to be deferred, and the share of these cases that is."""
-    observed = share_with_interval(int(stored.deferred.sum()), len(stored.deferred))
+    observed = share(stored.deferred, group)
     expected = float(model.card_["deferral_rate"])
     return {
         "asked": share_of(model.card_["budget"], model.card_["rows"]),

@@ -1,16 +1,14 @@
-"""Charts as inline SVG, coloured by the page's style sheet, with descriptions in words."""
+"""Charts of lines and points as inline SVG, coloured by the style sheet, with descriptions in words."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from markupsafe import Markup, escape
 
-from deferlearn.report.words import percent
-
 # In units of the picture, which is shown at about that many pixels: letters stay legible on a phone.
 WIDTH, HEIGHT = 420, 300
-LEFT, RIGHT, TOP, BOTTOM = 52, 14, 12, 46
+LEFT, RIGHT, TOP, BOTTOM = 56, 16, 12, 46
 # Steps between the numbers of an axis, in units of a power of ten.
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 MAX_TICKS = 6
@@ -34,9 +32,18 @@ class Picture(NamedTuple):
     description: str
 
 
+class Axes(NamedTuple):
+    """The labels of both axes, and where they begin."""
+
+    x_label: str
+    y_label: str
+    x_from: float = 0.0
+    y_from: float = 0.0
+
+
 @dataclass(frozen=True)
 class Line:
-    """Numbers against budgets.
+    """Numbers against numbers.
 
     Attributes
     ----------
@@ -61,13 +68,38 @@ class Line:
     dots: bool = True
 
 
-def ticks(most: float) -> list[float]:
-    """Round numbers from 0 to the largest value or a little above it.
+class Point(NamedTuple):
+    """A point with intervals in one or both directions.
+
+    Attributes
+    ----------
+    name : str
+        Its entry in the legend; points without a name have none.
+    kind : str
+        Its class in the style sheet, as of a `Line`; sets the shape, too.
+    x, y : float
+        Where it is.
+    x_ends, y_ends : pair of float or None
+        The intervals.
+    """
+
+    name: str
+    kind: str
+    x: float
+    y: float
+    x_ends: tuple[float, float] | None = None
+    y_ends: tuple[float, float] | None = None
+
+
+def ticks(most: float, least: float = 0.0) -> list[float]:
+    """Round numbers from the least value, or a little below it, to the largest or a little above it.
 
     Parameters
     ----------
     most : float
-        The largest value; an axis has some length even if this is almost 0.
+        The largest value; an axis has some length even if this is almost `least`.
+    least : float, default=0.0
+        The smallest value, 0 or more.
 
     Returns
     -------
@@ -78,136 +110,138 @@ def ticks(most: float) -> list[float]:
     >>> from deferlearn.report.charts import ticks
     >>> [round(tick, 3) for tick in ticks(0.17)]
     [0.0, 0.05, 0.1, 0.15, 0.2]
+    >>> [round(tick, 3) for tick in ticks(0.99, 0.62)]
+    [0.6, 0.7, 0.8, 0.9, 1.0]
     """
-    most = max(most, SHORTEST)
+    length = max(most - least, SHORTEST)
     unit = 0.1
-    while 10 * unit > most:
+    while 10 * unit > length:
         unit /= 10
     while True:
         for step in STEPS:
-            count = int(-(-most // (unit * step)))
-            if count < MAX_TICKS:
-                return [unit * step * i for i in range(count + 1)]
+            size = unit * step
+            first, last = int(least // size), int(-(-max(most, least + SHORTEST) // size))
+            if last - first < MAX_TICKS:
+                return [size * i for i in range(first, last + 1)]
         unit *= 10
 
 
-def line_chart(picture: Picture, lines: Sequence[Line], x_label: str, y_label: str) -> Markup:
-    """Lines with bands, in percent on both axes.
+def chart(
+    picture: Picture, axes: Axes, lines: Sequence[Line], points: Sequence[Point] = ()
+) -> Markup:
+    """Lines with bands and points with intervals, in counts per 1,000 on both axes.
 
     Parameters
     ----------
     picture : Picture
         Name, title and description.
+    axes : Axes
+        The labels of the axes, and where they begin.
     lines : sequence of Line
         The lines; the first is drawn on top.
-    x_label, y_label : str
-        The labels of the axes.
+    points : sequence of Point, default=()
+        Points, drawn above the lines.
 
     Returns
     -------
     svg : Markup
         With a legend below.
     """
-    largest_x = max((x for line in lines for x in line.x), default=1.0) or 1.0
+    across = [*(x for line in lines for x in line.x), *(point.x for point in points)]
     tops = [v for line in lines for v in (*line.y, *(line.upper or ())) if v is not None]
-    x_ticks, y_ticks = ticks(largest_x), ticks(min(1.0, max(tops, default=1.0)) or 0.01)
-    largest_y = y_ticks[-1]
+    tops += [v for point in points for v in (point.y, *(point.y_ends or ()))]
+    across += [end for point in points for end in point.x_ends or ()]
+    x_ticks = ticks(max(across, default=1.0) or 1.0, axes.x_from)
+    y_ticks = ticks(min(1.0, max(tops, default=1.0)) or 0.01, axes.y_from)
     wide, high = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
 
-    def place(x: float, y: float) -> str:
-        down = 1 - min(max(y / largest_y, 0.0), 1.0)
-        return f"{LEFT + wide * x / largest_x:.1f},{TOP + high * down:.1f}"
+    def place(x: float, y: float) -> tuple[float, float]:
+        right = (x - x_ticks[0]) / (x_ticks[-1] - x_ticks[0])
+        up = (y - y_ticks[0]) / (y_ticks[-1] - y_ticks[0])
+        right, up = (min(max(share, 0.0), 1.0) for share in (right, up))
+        return round(LEFT + wide * right, 1), round(TOP + high * (1 - up), 1)
 
-    parts = [_axes(x_ticks, y_ticks, largest_x, x_label, y_label)]
+    def joined(pairs: Sequence[tuple[float, float]]) -> str:
+        return " ".join("{},{}".format(*place(x, y)) for x, y in pairs)
+
+    parts = [_axes(x_ticks, y_ticks, axes)]
     for line in reversed(lines):
-        if line.lower is not None and line.upper is not None:
-            ends = [
-                (x, low, up)
-                for x, low, up in zip(line.x, line.lower, line.upper, strict=True)
-                if low is not None and up is not None
-            ]
-            if len(ends) > 1:
-                there = [place(x, up) for x, _, up in ends]
-                back = [place(x, low) for x, low, _ in reversed(ends)]
-                points = " ".join(there + back)
-                parts.append(f'<polygon class="band {line.kind}" points="{points}"/>')
+        ends = [
+            (x, low, up)
+            for x, low, up in zip(line.x, line.lower or (), line.upper or (), strict=False)
+            if low is not None and up is not None
+        ]
+        if len(ends) > 1:
+            around = [(x, up) for x, _, up in ends] + [(x, low) for x, low, _ in reversed(ends)]
+            parts.append(f'<polygon class="band {line.kind}" points="{joined(around)}"/>')
     for line in reversed(lines):
-        points = " ".join(place(x, y) for x, y in zip(line.x, line.y, strict=True))
-        parts.append(f'<polyline class="line {line.kind}" points="{points}"/>')
+        pairs = list(zip(line.x, line.y, strict=True))
+        parts.append(f'<polyline class="line {line.kind}" points="{joined(pairs)}"/>')
         if line.dots:
-            for x, y in zip(line.x, line.y, strict=True):
-                cx, cy = place(x, y).split(",")
-                parts.append(f'<circle class="dot {line.kind}" cx="{cx}" cy="{cy}" r="3.5"/>')
-    return _svg(picture, "".join(parts), HEIGHT) + _legend(lines)
+            parts += [mark(line.kind, *place(x, y)) for x, y in pairs]
+    for point in points:
+        for ends_of, fixed in ((point.x_ends, "y"), (point.y_ends, "x")):
+            if ends_of is not None:
+                corners = [
+                    place(end, point.y) if fixed == "y" else place(point.x, end) for end in ends_of
+                ]
+                (x1, y1), (x2, y2) = corners
+                parts.append(
+                    f'<line class="whisker {point.kind}" x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}"/>'
+                )
+        parts.append(mark(point.kind, *place(point.x, point.y), 5.0))
+    entries = [(line.name, line.kind, line.dots, True) for line in lines]
+    entries += [(point.name, point.kind, True, False) for point in points if point.name]
+    return svg(picture, "".join(parts), HEIGHT) + _legend(entries)
 
 
-def _axes(
-    x_ticks: list[float], y_ticks: list[float], largest_x: float, x_label: str, y_label: str
-) -> str:
+def mark(kind: str, x: float, y: float, size: float = 3.5) -> str:
+    """A mark whose shape, like its colour, tells the kind: square for humans, diamond for the machine."""
+    if kind == "human":
+        side = 1.8 * size
+        return (
+            f'<rect class="dot {kind}" x="{x - side / 2:.1f}" y="{y - side / 2:.1f}" width="{side:.1f}" '
+            f'height="{side:.1f}"/>'
+        )
+    if kind == "machine":
+        s = 1.35 * size
+        corners = f"{x},{y - s:.1f} {x + s:.1f},{y} {x},{y + s:.1f} {x - s:.1f},{y}"
+        return f'<polygon class="dot {kind}" points="{corners}"/>'
+    return f'<circle class="dot {kind}" cx="{x}" cy="{y}" r="{size}"/>'
+
+
+def _axes(x_ticks: list[float], y_ticks: list[float], axes: Axes) -> str:
     wide, high = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
     parts = []
     for tick in y_ticks:
-        y = TOP + high * (1 - tick / y_ticks[-1])
+        y = TOP + high * (1 - (tick - y_ticks[0]) / (y_ticks[-1] - y_ticks[0]))
         parts.append(
             f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
-            f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{percent(tick)}</text>'
+            f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{tick_text(tick)}</text>'
         )
     for tick in x_ticks:
-        if tick <= largest_x * (1 + 1e-9):
-            x = LEFT + wide * tick / largest_x
-            parts.append(
-                f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">'
-                f"{percent(tick)}</text>"
-            )
+        x = LEFT + wide * (tick - x_ticks[0]) / (x_ticks[-1] - x_ticks[0])
+        parts.append(
+            f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{tick_text(tick)}</text>'
+        )
     bottom = HEIGHT - BOTTOM
     parts.append(
         f'<line class="axis" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{bottom}" y2="{bottom}"/>'
-        f'<text x="{LEFT + wide / 2:.0f}" y="{HEIGHT - 8}" text-anchor="middle">{escape(x_label)}</text>'
+        f'<text x="{LEFT + wide / 2:.0f}" y="{HEIGHT - 8}" text-anchor="middle">'
+        f"{escape(axes.x_label)}</text>"
         f'<text x="12" y="{TOP + high / 2:.0f}" text-anchor="middle" '
-        f'transform="rotate(-90 12 {TOP + high / 2:.0f})">{escape(y_label)}</text>'
+        f'transform="rotate(-90 12 {TOP + high / 2:.0f})">{escape(axes.y_label)}</text>'
     )
     return "".join(parts)
 
 
-def interval_chart(picture: Picture, shares: Mapping[str, Mapping[str, float]]) -> Markup:
-    """Shares with their intervals, one below the other.
-
-    Parameters
-    ----------
-    picture : Picture
-        Name, title and description.
-    shares : dict of str to dict
-        Each with the keys share, lower and upper, by its name, which is also its kind (as in `Line`).
-
-    Returns
-    -------
-    svg : Markup
-    """
-    left, height = 78, 46 * len(shares) + 34
-    scale = ticks(max(0.01, *(share["upper"] for share in shares.values())))
-    wide = WIDTH - left - RIGHT - 4
-    bottom = height - 26
-
-    def x(value: float) -> float:
-        return left + wide * value / scale[-1]
-
-    parts = [
-        f'<line class="grid" x1="{x(tick):.1f}" x2="{x(tick):.1f}" y1="4" y2="{bottom}"/>'
-        f'<text x="{x(tick):.1f}" y="{height - 8}" text-anchor="middle">{percent(tick)}</text>'
-        for tick in scale
-    ]
-    for place, (who, share) in enumerate(shares.items()):
-        y = 26 + 46 * place
-        parts.append(
-            f'<text x="{left - 8}" y="{y + 4}" text-anchor="end">{escape(who)}</text>'
-            f'<line class="line {who}" x1="{x(share["lower"]):.1f}" x2="{x(share["upper"]):.1f}" '
-            f'y1="{y}" y2="{y}"/>'
-            f'<circle class="dot {who}" cx="{x(share["share"]):.1f}" cy="{y}" r="5"/>'
-        )
-    return _svg(picture, "".join(parts), height)
+def tick_text(share: float) -> str:
+    """A number of an axis, per 1,000."""
+    return f"{round(1000 * share, 4):g}"
 
 
-def _svg(picture: Picture, content: str, height: int) -> Markup:
+def svg(picture: Picture, content: str, height: int) -> Markup:
+    """A picture that says what it shows."""
     name, title, description = map(escape, picture)
     return Markup(
         f'<svg role="img" viewBox="0 0 {WIDTH} {height}" aria-labelledby="{name}-t {name}-d">'
@@ -216,10 +250,13 @@ def _svg(picture: Picture, content: str, height: int) -> Markup:
     )
 
 
-def _legend(lines: Sequence[Line]) -> Markup:
-    entries = "".join(
-        f'<li><svg aria-hidden="true" viewBox="0 0 28 10" class="key">'
-        f'<line class="line {line.kind}" x1="1" x2="27" y1="5" y2="5"/></svg>{escape(line.name)}</li>'
-        for line in lines
+def _legend(entries: Sequence[tuple[str, str, bool, bool]]) -> Markup:
+    """One entry per line or point: its name, its kind, whether it has marks, whether it has a line."""
+    items = "".join(
+        '<li><svg aria-hidden="true" viewBox="0 0 28 12" class="key">'
+        + (f'<line class="line {kind}" x1="1" x2="27" y1="6" y2="6"/>' if lined else "")
+        + (mark(kind, 14, 6) if marked else "")
+        + f"</svg>{escape(name)}</li>"
+        for name, kind, marked, lined in entries
     )
-    return Markup(f'<ul class="legend">{entries}</ul>')
+    return Markup(f'<ul class="legend">{items}</ul>')

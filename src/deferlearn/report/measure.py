@@ -7,9 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from deferlearn.report import about
+from deferlearn._utils.words import counted
+from deferlearn.report import about, verdict
 from deferlearn.report.cases import ReportCases
-from deferlearn.report.errors_by_column import errors_by_column
+from deferlearn.report.drift import drift
+from deferlearn.report.effect import by_class, effect, errors
+from deferlearn.report.estimates import Row, groups_of
+from deferlearn.report.machine import (
+    decision_values,
+    expected_errors,
+    machine_probabilities,
+)
 from deferlearn.report.refit_study import (
     Progress,
     Refits,
@@ -17,18 +25,22 @@ from deferlearn.report.refit_study import (
     budgets_to_try,
     draw_cases,
 )
+from deferlearn.report.reliability import operating_points, reliability
 from deferlearn.report.rows import case_rows
-from deferlearn.report.words import counted
-from deferlearn.tables.cases import Cases
+from deferlearn.report.subgroups import subgroup_gaps
+from deferlearn.report.where import who_errs_where
+from deferlearn.report.words import PerThousand
 from deferlearn.tables.decisions import Decisions
 from deferlearn.tables.errors import TableError
 from deferlearn.tables.routing import Router
 from deferlearn.tables.team import TabularTeam
 
 # Version of the numbers; raised when the meaning of a key changes.
-FORMAT = 1
+FORMAT = 2
 # Refits on more cases take many minutes and say little more.
 REFIT_CASES = 1000
+# Whose errors the report shows, unless the model was fitted on the same cases.
+STORED = "the stored model"
 
 
 def _silent(stage: str, done: int, total: int) -> None:
@@ -42,9 +54,10 @@ class CaseReport:
     Attributes
     ----------
     numbers : dict
-        All that was measured, in types that JSON has: cases, model, errors, confusion, together, where,
-        calibration, assistance, curves, certificate, provenance, notes; with more than two classes also
-        measures over all classes, and sensitivities of each.
+        All that was measured, in types that JSON has: cases, model, effect, errors, classes, confusion,
+        together, where, subgroups, points, reliability, drift, rate, assistance, curves, certificate,
+        provenance, notes; with more than two classes also measures over all classes. All shares are
+        between 0 and 1, with the ends of their 95% intervals.
     rows : dict
         The table of cases: columns, rows, and the number of all cases.
 
@@ -106,9 +119,9 @@ def case_report(
 ) -> CaseReport:
     """Measure a model on cases with known truth and human answers.
 
-    There are two kinds of results: what the stored model does with these cases; and whether assistance
-    pays at all on cases like these, for which teams of its kind are refitted on parts of the cases and
-    judged on the other parts.
+    There are two kinds of results: what the stored model does with these cases, which is what the report
+    is about; and whether another budget or a refitted team would help, for which teams of its kind are
+    fitted on parts of the cases and judged on the other parts.
 
     Parameters
     ----------
@@ -157,8 +170,8 @@ def case_report(
     >>> error["count"], error["cases"]
     (1, 30)
     """
-    card, cases = model.card_, chosen.cases
-    router = Router(model, version=version)
+    card, cases, group = model.card_, chosen.cases, groups_of(chosen.cases)
+    router = Router(model, version=version, probabilities=True)
     ((_, routed),) = list(router.route(lambda: [cases.features]))
     machine = np.array(routed["machine_answer"].to_pylist())
     stored = Decisions.of(cases, machine, np.array(routed["deferred"].to_pylist()))
@@ -174,7 +187,9 @@ def case_report(
             refits = study.run(hold_out=seen and len(rows) == len(cases), progress=progress)
         warned = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
     judged = stored if refits.judged is None else refits.judged
-    numbers = {
+    found = errors(judged, group)
+    sure = machine_probabilities(routed, card["classes"])
+    numbers: Row = {
         "format": FORMAT,
         "cases": {
             "rows": len(cases),
@@ -186,16 +201,30 @@ def case_report(
             "judged": int(judged.read.sum()),
             "readers": cases.reader_errors(),
             "seen_in_training": seen,
+            "subgroup": chosen.subgroup,
             "roles": cases.roles,
         },
         "model": {"version": version, **about.model_facts(card)},
-        "judged_by": "the stored model" if judged is stored else "teams fitted without the case",
-        "errors": judged.errors(),
+        "judged_by": STORED if judged is stored else "teams fitted without the case",
+        "effect": effect(judged, group, cases.classes if cases.graded else None),
+        "errors": found,
+        "classes": by_class(judged, group, cases.classes),
         "confusion": judged.confusion(cases.classes),
-        **_by_class(judged, cases),
+        "measures": (
+            judged.measures(cases.classes, cases.graded) if len(cases.classes) > 2 else None
+        ),
         "together": judged.together(),
-        "where": errors_by_column(judged, cases, card["columns"]),
-        "calibration": about.calibration(model, stored, seen),
+        "where": who_errs_where(judged, group, cases, card["columns"]),
+        "subgroups": (
+            None
+            if chosen.subgroup_values is None
+            else subgroup_gaps(judged, group, chosen.subgroup_values, cases.classes)
+        ),
+        "points": operating_points(judged, group, cases.classes, decision_values(routed, seen)),
+        # On the cases that it was fitted on, a machine is right more often than on others.
+        "reliability": None if seen else reliability(sure, ~stored.wrong("machine"), group),
+        "drift": None if seen else drift(model, cases, group, judged, found),
+        "rate": about.deferral_rate(model, stored, group, seen),
         "assistance": refits.assistance,
         "curves": refits.curves,
         "refits": {
@@ -210,20 +239,21 @@ def case_report(
             *notes,
             *_unknown_categories(router),
             *dict.fromkeys(" ".join(message.split()) for message in warned),
-            *_cautions(cases, stored, in_sample=seen and judged is stored),
+            *_cautions(stored, in_sample=seen and judged is stored),
         ],
     }
-    return CaseReport(numbers, case_rows(chosen, routed, stored, card))
-
-
-def _by_class(judged: Decisions, cases: Cases) -> dict[str, Any]:
-    """What the report says in addition about more than two classes."""
-    if len(cases.classes) == 2:
-        return {"measures": None, "sensitivities": None}
-    return {
-        "measures": judged.measures(cases.classes, cases.graded),
-        "sensitivities": judged.sensitivities(cases.classes),
+    told = per_thousand(numbers)
+    numbers["effect"] |= {
+        "headline": verdict.headline(numbers["effect"], found, told),
+        "findings": verdict.findings(numbers, told),
     }
+    expected = expected_errors(model, cases)
+    return CaseReport(numbers, case_rows(chosen, routed, stored, card, sure, expected))
+
+
+def per_thousand(numbers: Row) -> PerThousand:
+    """Writes the shares of a report, with as many decimals as its errors need."""
+    return PerThousand(found["share"] for found in numbers["errors"].values())
 
 
 def _unknown_categories(router: Router) -> list[str]:
@@ -234,7 +264,7 @@ def _unknown_categories(router: Router) -> list[str]:
     ]
 
 
-def _cautions(cases: Cases, stored: Decisions, in_sample: bool) -> list[str]:
+def _cautions(stored: Decisions, in_sample: bool) -> list[str]:
     found = []
     unread = int((~stored.read).sum())
     if unread:
@@ -243,11 +273,5 @@ def _cautions(cases: Cases, stored: Decisions, in_sample: bool) -> list[str]:
     if in_sample:
         found.append(
             "The model was fitted on these cases: the errors of machine and team are too low."
-        )
-    if cases.groups is not None:
-        found.append(
-            "Cases of the same group are alike: the intervals of the errors of machine, human and team, "
-            "and of the share deferred, are narrower than they should be. Those of the verdict take the "
-            "groups into account."
         )
     return found

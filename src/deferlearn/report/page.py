@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from datetime import datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from deferlearn.report import words
-from deferlearn.report.errors_by_column import MAX_COLUMNS
+from deferlearn.report import verdict, words
+from deferlearn.report.bars import difference_bar, spread_bars
+from deferlearn.report.measure import STORED, per_thousand
 from deferlearn.report.pictures import pictures
 from deferlearn.report.rows import MAX_ROWS
+from deferlearn.report.sections import sections_of
+from deferlearn.report.where import MAX_COLUMNS, MIN_CASES, telling_rows
 
 if TYPE_CHECKING:
     from deferlearn.report.measure import CaseReport
@@ -33,19 +37,21 @@ def environment() -> Environment:
     # `tojson` escapes what could end a script element; compact, and numbers only that JSON has.
     made.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
     for function in (
-        words.measured,
-        words.percent,
         words.counted,
         words.budget,
-        words.with_interval,
-        words.error_on_class,
-        words.difference,
         words.number,
-        words.share_in_words,
         words.shade,
+        words.with_commas,
+        day,
     ):
         made.filters[function.__name__] = function
     return made
+
+
+def day(timestamp: str) -> str:
+    """The date of a timestamp, as people write it."""
+    moment = datetime.fromisoformat(timestamp)
+    return f"{moment.day} {moment:%B %Y}"
 
 
 def render(report: CaseReport) -> str:
@@ -66,12 +72,24 @@ def render(report: CaseReport) -> str:
         name: Markup(templates.loader.get_source(templates, name)[0])  # type: ignore[union-attr]
         for name in (STYLE, SCRIPT)
     }
+    told = per_thousand(report.numbers)
     return templates.get_template("page.html").render(
         **report.numbers,
-        pictures=pictures(report.numbers),
+        told=told,
+        answers=verdict,
+        sections=sections_of(report.numbers),
+        by_stored=report.numbers["judged_by"] == STORED,
+        pictures=pictures(report.numbers, told),
+        telling=telling_rows(report.numbers["where"]),
+        difference_bar=difference_bar,
+        spread_bars=spread_bars,
+        largest=max(
+            (abs(row["change"]["difference"]) for row in report.numbers["where"]), default=0.0
+        ),
         table=report.rows,
         max_rows=MAX_ROWS,
         max_columns=MAX_COLUMNS,
+        min_cases=MIN_CASES,
         style=resources[STYLE],
         script=resources[SCRIPT],
         hashes={name: _hash(content) for name, content in resources.items()},

@@ -2,95 +2,173 @@
 
 from typing import Any
 
-from deferlearn.report.charts import Line, Picture, interval_chart, line_chart
+from markupsafe import Markup
+
+from deferlearn.report.bars import Bar, bar_chart
+from deferlearn.report.charts import Axes, Line, Picture, Point, chart
+from deferlearn.report.effect import NOT_ASKED
 from deferlearn.report.refit_study import TEAM
-from deferlearn.report.words import measured, percent
+from deferlearn.report.words import PerThousand
 
-BUDGET = "budget (share of cases)"
+Row = dict[str, Any]
+BUDGET, ERRORS = "cases that humans may read, of 1,000", "errors per 1,000 cases"
 
 
-def pictures(numbers: dict[str, Any]) -> dict[str, str]:
-    """All pictures of the page by their names, as SVG; without refitted teams there are no curves."""
-    found = {"errors": _error_intervals(numbers["errors"])}
+def pictures(numbers: Row, told: PerThousand) -> dict[str, Markup]:
+    """All pictures of the page by their names, as SVG; what was not measured has none."""
+    found = {"verdict": verdict_bars(numbers["effect"], numbers["errors"], told)}
+    if numbers["points"] is not None:
+        found["points"] = operating_points(numbers["points"], told)
+    if numbers["reliability"] is not None:
+        found["reliability"] = reliability_points(numbers["reliability"], told)
     if numbers["assistance"] is not None:
-        found["verdict"] = _verdict_curve(numbers["assistance"]["teams"])
-        found["curves"] = _automation_curves(numbers["curves"])
-        found["rate"] = _rate_curve(numbers["curves"][TEAM])
+        found["refits"] = refit_curve(numbers["assistance"]["teams"], told)
+        found["curves"] = automation_curves(numbers["curves"], told)
     return found
 
 
-def _error_intervals(errors: dict[str, Any]) -> str:
+def verdict_bars(effect: Row, errors: Row, told: PerThousand) -> Markup:
+    """From the machine's errors, by those that humans put right or wrong, to the team's."""
+    machine, human, team = (errors[who]["share"] for who in ("machine", "human", "team"))
+    fixed, spoilt = (effect[name] / effect["cases"] for name in ("fixed", "spoilt"))
+    ends = (machine + effect["difference"]["lower"], machine + effect["difference"]["upper"])
+    bars = [
+        Bar("machine alone", "machine", 0.0, machine, told(machine)),
+        Bar("put right", "good", machine, machine - fixed, told.signed(-fixed)),
+        Bar("put wrong", "bad", machine - fixed, team, told.signed(spoilt)),
+        Bar("team", "team", 0.0, team, told(team), ends),
+        Bar("humans alone", "human", 0.0, human, told(human)),
+    ]
+    if effect["answer"] == NOT_ASKED:  # the team is the machine
+        picture = Picture(
+            "p-verdict",
+            "Errors per 1,000 cases: machine alone and humans alone",
+            f"Machine alone {told(machine)}, humans alone {told(human)}.",
+        )
+        return bar_chart(picture, [bars[0], bars[-1]], ERRORS)
+    picture = Picture(
+        "p-verdict",
+        "Errors per 1,000 cases: machine alone, team and humans alone",
+        f"Machine alone {told(machine)}, put right by humans {told(fixed)}, put wrong by humans "
+        f"{told(spoilt)}, team {told(team)}, from {told(max(ends[0], 0.0))} to {told(ends[1])}; "
+        f"humans alone {told(human)}.",
+    )
+    return bar_chart(picture, bars, ERRORS)
+
+
+def operating_points(found: Row, told: PerThousand) -> Markup:
+    """Found cases against false alarms: machine, human and team, and the machine at other thresholds."""
+    positive, negative = found["positive"], found["negative"]
+    points = [
+        Point(
+            who,
+            who,
+            own["false_alarms"]["share"],
+            own["found"]["share"],
+            (own["false_alarms"]["lower"], own["false_alarms"]["upper"]),
+            (own["found"]["lower"], own["found"]["upper"]),
+        )
+        for who, own in found["points"].items()
+    ]
+    lines = [Line("chance", "ideal", [0.0, 1.0], [0.0, 1.0], dots=False)]
+    if found["curve"] is not None:
+        alarms, hits = zip(*found["curve"], strict=True)
+        name = "machine at other thresholds"
+        lines.insert(0, Line(name, "machine", alarms, hits, dots=False))
     said = "; ".join(
-        f"{who} {measured(e['share'])}, from {measured(e['lower'])} to {measured(e['upper'])}"
-        for who, e in errors.items()
+        f"{who} finds {told(own['found']['share'])} for {told(own['false_alarms']['share'])} false alarms"
+        for who, own in found["points"].items()
     )
     picture = Picture(
-        "p-errors", "Errors of machine, human and team", f"Errors with 95% intervals: {said}."
+        "p-points",
+        f"Cases of {positive} that are found, against false alarms",
+        f"Per 1,000 cases of each class: {said}.",
     )
-    return interval_chart(picture, errors)
+    labels = (f"false alarms per 1,000 {_short(negative)}", f"found per 1,000 {_short(positive)}")
+    return chart(picture, Axes(*labels), lines, points)
 
 
-def _verdict_curve(teams: list[dict[str, Any]]) -> str:
-    """The team's error against the budget, from the report of assistance."""
+def reliability_points(found: Row, told: PerThousand) -> Markup:
+    """How often the machine is right against how sure it is."""
+    points = [
+        Point(
+            "",
+            "machine",
+            row["says"],
+            row["right"]["share"],
+            None,
+            (row["right"]["lower"], row["right"]["upper"]),
+        )
+        for row in found["bins"]
+    ]
+    x_from = min(row["says"] for row in found["bins"])
+    y_from = min(row["right"]["lower"] for row in found["bins"])
+    said = ", ".join(f"says {told(p.x)}, right {told(p.y)}" for p in points)
+    picture = Picture(
+        "p-reliability",
+        "How often the machine is right, against how sure it is",
+        f"Of 1,000 answers, from the least to the most sure: {said}.",
+    )
+    least = min(x_from, y_from)
+    lines = [Line("as often right as it says", "ideal", [least, 1.0], [least, 1.0], dots=False)]
+    axes = Axes("the machine says, of 1,000", "right, of 1,000", x_from, y_from)
+    return chart(picture, axes, lines, points)
+
+
+def refit_curve(teams: list[Row], told: PerThousand) -> Markup:
+    """The errors of refitted teams against the budget, from the report of assistance."""
     machine, human = teams[0], teams[-1]
     rows = [row for row in teams if row["who"] == "team"]
     x = [0.0, *(row["budget"] for row in rows)]
     level = machine["error"]
     lines = [
         Line(
-            "team",
+            "refitted team",
             "team",
             x,
             [level, *(row["error"] for row in rows)],
             [level, *(level + row["difference_low"] for row in rows)],
             [level, *(level + row["difference_high"] for row in rows)],
         ),
-        Line("machine alone", "machine", [0.0, x[-1]], [level] * 2, dots=False),
-        Line("human alone", "human", [0.0, x[-1]], [human["error"]] * 2, dots=False),
+        Line("refitted machine alone", "machine", [0.0, x[-1]], [level] * 2, dots=False),
+        Line("humans alone", "human", [0.0, x[-1]], [human["error"]] * 2, dots=False),
     ]
-    said = ", ".join(f"{percent(row['budget'])}: {measured(row['error'])}" for row in rows)
+    said = ", ".join(f"{told(row['budget'])}: {told(row['error'])}" for row in rows)
     picture = Picture(
-        "p-verdict",
-        "Error against the budget",
-        f"Machine alone {measured(level)}, human alone {measured(human['error'])}, team at a budget of "
-        f"{said}.",
+        "p-refits",
+        "Errors of refitted teams against the budget",
+        f"Errors per 1,000 cases: refitted machine alone {told(level)}, humans alone "
+        f"{told(human['error'])}, refitted team by the cases that humans may read {said}.",
     )
-    return line_chart(picture, lines, BUDGET, "error")
+    return chart(picture, Axes(BUDGET, ERRORS), lines)
 
 
-def _automation_curves(curves: dict[str, Any]) -> str:
+def automation_curves(curves: Row, told: PerThousand) -> Markup:
     """Errors over the splits, one case at a time."""
     lines = [
-        Line(name, "team" if name == TEAM else "other", curve["budgets"], **_band(curve["error"]))
+        Line(
+            f"refitted {name}",
+            "team" if name == TEAM else "other",
+            curve["budgets"],
+            curve["error"]["mean"],
+            curve["error"]["lower"],
+            curve["error"]["upper"],
+        )
         for name, curve in curves.items()
     ]
     said = "; ".join(
         f"{line.name}: "
-        + ", ".join(f"{percent(x)} {measured(y)}" for x, y in zip(line.x, line.y, strict=True))
+        + ", ".join(f"{told(x)} {told(y)}" for x, y in zip(line.x, line.y, strict=True))
         for line in lines
     )
     picture = Picture(
         "p-curves",
-        "Error against the budget, one case at a time",
-        f"Mean error at each budget. {said}.",
+        "Errors against the budget, one case at a time",
+        f"Mean errors per 1,000 cases at each budget. {said}.",
     )
-    return line_chart(picture, lines, BUDGET, "error")
+    return chart(picture, Axes(BUDGET, ERRORS), lines)
 
 
-def _rate_curve(curve: dict[str, Any]) -> str:
-    """The share deferred against the budget."""
-    x = curve["budgets"]
-    lines = [
-        Line("team", "team", x, **_band(curve["deferred"])),
-        Line("the whole budget", "ideal", [0.0, x[-1]], [0.0, x[-1]], dots=False),
-    ]
-    said = ", ".join(
-        f"budget {percent(budget)}, deferred {measured(share)}"
-        for budget, share in zip(x, curve["deferred"]["mean"], strict=True)
-    )
-    picture = Picture("p-rate", "Share deferred against the budget", f"{said}.")
-    return line_chart(picture, lines, BUDGET, "share deferred")
-
-
-def _band(numbers: dict[str, Any]) -> dict[str, Any]:
-    return {"y": numbers["mean"], "lower": numbers["lower"], "upper": numbers["upper"]}
+def _short(label: str, most: int = 14) -> str:
+    """A label that fits beside an axis."""
+    return label if len(label) <= most else label[: most - 1] + "…"

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from deferlearn._utils.words import counted
 from deferlearn.evaluation import AssistanceReport, assistance_report
 from deferlearn.evaluation.assistance.trial import FOLDS, REPEATS
 from deferlearn.evaluation.curves import AutomationCurve, automation_curve
 from deferlearn.report.cases import ReportCases
-from deferlearn.report.words import counted
 from deferlearn.tables.cases import Cases
 from deferlearn.tables.columns import CATEGORY, NUMBER
 from deferlearn.tables.decisions import Decisions, held_out_decisions, unfitted_copy

@@ -1,9 +1,11 @@
-"""The table of cases on the page: deferred cases first, plain cells."""
+"""The list of cases on the page: why first, one line per case, and the rest of the case behind it."""
 
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from deferlearn._utils.types import Array
 from deferlearn.report.cases import ReportCases
 from deferlearn.tables.cells import raw_text
 from deferlearn.tables.decisions import Decisions
@@ -15,22 +17,34 @@ MAX_COLUMNS = 30
 MAX_TEXT = 200
 DIGITS = 7
 
-# The report's own columns: heading, and whether the column holds numbers.
-OWN = (
+# What became of a case.
+RIGHT, WRONG, FIXED, SPOILT, NO_ANSWER = "right", "wrong", "fixed", "spoilt", "no answer"
+
+# The columns of the list, and those that a case shows when it is opened; whether they hold numbers.
+SHOWN = (
+    ("why", False),
+    ("result", False),
     ("case", False),
-    ("taken by", False),
-    ("deferral score", True),
     ("truth", False),
     ("machine", False),
+    ("sure", True),
     ("human", False),
-    ("team", False),
-    ("who is wrong", False),
 )
-REASON = ("reason", False)
+OPENED = (
+    ("taken by", False),
+    ("team's answer", False),
+    ("deferral score", True),
+    ("training scores below it, of 1,000", True),
+)
 
 
 def case_rows(
-    chosen: ReportCases, routed: Any, stored: Decisions, card: dict[str, Any]
+    chosen: ReportCases,
+    routed: Any,
+    stored: Decisions,
+    card: dict[str, Any],
+    sure: Array,
+    expected: tuple[Array, Array] | None = None,
 ) -> dict[str, Any]:
     """The cases as a table: deferred cases first, each part in the order of the stored model's scores.
 
@@ -44,11 +58,15 @@ def case_rows(
         The decisions of the stored model.
     card : dict
         The model's card.
+    sure : ndarray
+        The probability of the machine's answer; NaN if it is not known.
+    expected : pair of ndarray or None, default=None
+        Expected errors of machine and human, if the model has learned them.
 
     Returns
     -------
     table : dict
-        With the keys columns (dicts with name and number), rows (lists of cells), teamWrong,
+        With the keys columns (dicts with name, number and shown), rows (lists of cells), teamWrong,
         machineWrong and humanWrong (for filters), total, and features_left_out.
     """
     scores = np.array(routed["deferral_score"].to_pylist())
@@ -59,37 +77,71 @@ def case_rows(
         "human": stored.wrong("human") & stored.read,
         "team": stored.wrong("team") & ~unanswered,
     }
-    human = np.where(stored.read, stored.human, "")
-    team = np.where(unanswered, "", stored.team)
-    reasons = routed["reason"].to_pylist()
+    below = np.searchsorted(card["score_percentiles"], scores, side="left") - 1
     kinds = list(card["columns"].items())[:MAX_COLUMNS]
     features = [raw_text(chosen.cases.features.column(name)).to_pylist() for name, _ in kinds]
-    columns = [*OWN, *((name, kind == "number") for name, kind in kinds), REASON]
+    columns = [*OPENED, *((name, kind == "number") for name, kind in kinds)]
+    why = _reasons(stored, scores, card["deferral_threshold"], expected)
+    results = _results(stored, unanswered)
     rows = [
         [
+            why[row],
+            str(results[row]),
             _cut(chosen.names[row]),
-            "human" if stored.deferred[row] else "machine",
-            float(f"{scores[row]:.4g}") if np.isfinite(scores[row]) else None,
             str(stored.truth[row]),
             str(stored.machine[row]),
-            str(human[row]),
-            str(team[row]),
-            " and ".join(who for who in ("machine", "human") if wrong[who][row]),
+            round(1000 * float(sure[row])) if np.isfinite(sure[row]) else None,
+            str(stored.human[row]) if stored.read[row] else "",
+            "human" if stored.deferred[row] else "machine",
+            "" if unanswered[row] else str(stored.team[row]),
+            float(f"{scores[row]:.4g}") if np.isfinite(scores[row]) else None,
+            10 * max(int(below[row]), 0),
             *(
                 _number(column[row]) if kind == "number" else _cut(column[row] or "")
                 for column, (_, kind) in zip(features, kinds, strict=True)
             ),
-            reasons[row],
         ]
         for row in order.tolist()
     ]
     return {
-        "columns": [{"name": name, "number": number} for name, number in columns],
+        "columns": [
+            *({"name": name, "number": number, "shown": True} for name, number in SHOWN),
+            *({"name": name, "number": number, "shown": False} for name, number in columns),
+        ],
         "rows": rows,
         **{f"{who}Wrong": wrong[who][order].tolist() for who in ("team", "machine", "human")},
         "total": len(chosen),
         "features_left_out": len(card["columns"]) - len(kinds),
     }
+
+
+def _results(stored: Decisions, unanswered: NDArray[Any]) -> NDArray[Any]:
+    """What became of each case, compared with what the machine alone would have made of it."""
+    machine, team = stored.wrong("machine"), stored.wrong("team")
+    found = np.where(team, np.where(machine, WRONG, SPOILT), np.where(machine, FIXED, RIGHT))
+    return np.where(unanswered, NO_ANSWER, found)
+
+
+def _reasons(
+    stored: Decisions,
+    scores: Array,
+    threshold: float | None,
+    expected: tuple[Array, Array] | None,
+) -> list[str]:
+    """Why a human or the machine takes each case, in a few words."""
+    takers = np.where(stored.deferred, "human", "machine").tolist()
+    if expected is not None:
+        pairs = zip(takers, *(errors.tolist() for errors in expected), strict=True)
+        return [
+            f"{who}: the machine would err on {1000 * machine:.0f}, a human on {1000 * human:.0f} of 1,000"
+            for who, machine, human in pairs
+        ]
+    if threshold is None:
+        return [f"{who}: the model sends every case there" for who in takers]
+    return [
+        f"{who}: score {score:.4g}, limit {threshold:.4g}"
+        for who, score in zip(takers, scores.tolist(), strict=True)
+    ]
 
 
 def _number(text: str | None) -> float | str | None:

@@ -1,109 +1,111 @@
-"""Numbers in the words of the page: shares, counts with their noun, intervals."""
+"""Numbers in the words of the page: all shares are counts per 1,000 cases."""
 
 from typing import Any
 
+from deferlearn._utils.words import counted
 
-def measured(share: float) -> str:
-    """A share that was measured, always with a decimal.
-
-    Parameters
-    ----------
-    share : float
-        Between 0 and 1.
-
-    Returns
-    -------
-    text : str
-
-    Examples
-    --------
-    >>> from deferlearn.report.words import measured
-    >>> measured(0.2), measured(1 / 3)
-    ('20.0%', '33.3%')
-    """
-    return f"{100 * share:.1f}%"
+Row = dict[str, Any]
+__all__ = ["PerThousand", "budget", "counted", "number", "shade", "with_commas"]
+MINUS = "\u2212"
 
 
-def percent(share: float) -> str:
-    """A share that was chosen, with a decimal only if it needs one.
+class PerThousand:
+    r"""Writes shares as counts per 1,000 cases, with the same number of decimals on the whole page.
 
     Parameters
     ----------
-    share : float
-        Between 0 and 1.
-
-    Returns
-    -------
-    text : str
+    shares : iterable of float
+        The shares that matter most; the smallest that is not 0 keeps two digits, one if it is below 1 of
+        1,000.
 
     Examples
     --------
-    >>> from deferlearn.report.words import percent
-    >>> percent(0.2), percent(0.025)
-    ('20%', '2.5%')
+    >>> from deferlearn.report.words import PerThousand
+    >>> told = PerThousand([0.0296, 0.0178])
+    >>> told(0.0296), told.interval({"share": 0.0178, "lower": 0.0037, "upper": 0.0509})
+    ('30', '18 (4\xa0to\xa051)')
+    >>> told.change_in_words({"difference": -0.0118, "lower": -0.04, "upper": 0.01})
+    '12 fewer (between 40 fewer and 10 more)'
+    >>> PerThousand([0.0042])(0.0042)
+    '4.2'
     """
-    return f"{round(100 * share, 1):g}%"
+
+    def __init__(self, shares: Any) -> None:
+        smallest = min((share for share in shares if share > 0), default=1.0)
+        self.decimals = 0 if smallest >= 0.01 else 1 if smallest >= 0.001 else 2
+
+    def __call__(self, share: float) -> str:
+        """A share."""
+        return f"{abs(self.rounded(share)):,.{self.decimals}f}"
+
+    def rounded(self, share: float) -> float:
+        """The number that is shown."""
+        return round(1000 * share, self.decimals)
+
+    def interval(self, found: Row | None, key: str = "share") -> str:
+        """A share and the ends of its interval; a dash if it is not known."""
+        if found is None:
+            return "–"
+        return f"{self(found[key])} ({self.span(found['lower'], found['upper'])})"
+
+    def span(self, low: float, high: float) -> str:
+        """Two shares, from one to the other."""
+        return _unbroken(self(low), self(high))
+
+    def signed(self, difference: float) -> str:
+        """A difference with its sign."""
+        shown = self.rounded(difference)
+        sign = "+" if shown > 0 else MINUS if shown < 0 else ""
+        return sign + self(difference)
+
+    def change(self, found: Row | None) -> str:
+        """A difference and the ends of its interval, with signs."""
+        if found is None:
+            return "–"
+        ends = _unbroken(self.signed(found["lower"]), self.signed(found["upper"]))
+        return f"{self.signed(found['difference'])} ({ends})"
+
+    def more_or_fewer(self, difference: float) -> str:
+        """A difference in words."""
+        shown = self.rounded(difference)
+        if shown == 0:
+            return "no more and no fewer"
+        return f"{self(difference)} {'more' if shown > 0 else 'fewer'}"
+
+    def between(self, found: Row) -> str:
+        """The interval of a difference in words."""
+        low, high = found["lower"], found["upper"]
+        if high < 0:
+            return f"between {self(high)} and {self(low)} fewer"
+        if low > 0:
+            return f"between {self(low)} and {self(high)} more"
+        return f"between {self(low)} fewer and {self(high)} more"
+
+    def change_in_words(self, found: Row) -> str:
+        """A difference and its interval in words."""
+        return f"{self.more_or_fewer(found['difference'])} ({self.between(found)})"
 
 
-def counted(count: int, noun: str) -> str:
-    """A count with its noun, in the singular for 1.
+def _unbroken(low: str, high: str) -> str:
+    """The ends of an interval, which stay on one line."""
+    return f"{low}\u00a0to\u00a0{high}"
 
-    Parameters
-    ----------
-    count : int
-        How many.
-    noun : str
-        In the singular.
 
-    Returns
-    -------
-    text : str
-
-    Examples
-    --------
-    >>> from deferlearn.report.words import counted
-    >>> counted(1, "case"), counted(0, "case")
-    ('1 case', '0 cases')
-    """
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+def with_commas(count: int) -> str:
+    """A count of cases, with commas between thousands."""
+    return f"{count:,}"
 
 
 def budget(value: float | int) -> str:
-    """A budget: a share, or a number of cases."""
-    return counted(value, "case") if isinstance(value, int) else percent(value)
-
-
-def with_interval(row: dict[str, Any], name: str) -> str:
-    """A share of a row and its interval; nothing if there is none."""
-    value, low, high = (row[key] for key in (name, f"{name}_low", f"{name}_high"))
-    return "" if value is None else f"{measured(value)} ({measured(low)} to {measured(high)})"
-
-
-def error_on_class(row: dict[str, Any], name: str) -> str:
-    """The error on a class and its interval, from the share of the class that is recognised."""
-    ends = {name: row[name], f"{name}_low": row[f"{name}_high"], f"{name}_high": row[f"{name}_low"]}
-    return with_interval({k: None if v is None else 1 - v for k, v in ends.items()}, name)
-
-
-def difference(row: dict[str, Any]) -> str:
-    """The difference from the machine in percentage points, with its interval; nothing if there is none."""
-    if row.get("difference") is None:
-        return ""
-    value, low, high = (100 * row[f"difference{end}"] for end in ("", "_low", "_high"))
-    return f"{value:+.1f} ({low:+.1f} to {high:+.1f})"
+    """A budget: of 1,000 cases, or a number of cases."""
+    if isinstance(value, int):
+        return counted(value, "case")
+    return f"{round(1000 * value, 1):g} of 1,000 cases"
 
 
 def number(value: float | None) -> str:
     """A number that is no share, with three decimals; a dash if it is not known."""
-    return "-" if value is None else f"{value:.3f}"
-
-
-def share_in_words(share: dict[str, float] | None) -> str:
-    """A share with its interval, as `deferlearn.tables.decisions.share_with_interval` has it."""
-    if share is None:
-        return "-"
-    low, high = measured(share["lower"]), measured(share["upper"])
-    return f"{measured(share['share'])} ({low} to {high})"
+    return "–" if value is None else f"{value:.3f}"
 
 
 def shade(count: int, total: int) -> str:

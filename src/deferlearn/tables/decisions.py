@@ -111,22 +111,6 @@ class Decisions:
                 found[who]["quadratic_kappa"] = None if np.isnan(kappa) else kappa
         return found
 
-    def sensitivities(self, classes: tuple[str, ...]) -> list[dict[str, Any]]:
-        """The share of each class that machine, human and team find, as `share_with_interval`.
-
-        None for a class without a case that was read.
-        """
-        rows = []
-        for label in classes:
-            own = self.read & (self.truth == label)
-            n = int(own.sum())
-            shares = {
-                who: share_with_interval(n - int(self.wrong(who)[own].sum()), n) if n else None
-                for who in WHO
-            }
-            rows.append({"class": label, "cases": n, **shares})
-        return rows
-
     def together(self) -> list[dict[str, Any]]:
         """How many read cases machine and human get right or wrong, deferred ones and others."""
         rows = []

@@ -18,6 +18,7 @@ from deferlearn.tables.columns import score_names
 from deferlearn.tables.decider import FORMAT, MEMBER, TableDecider, check_card, version_of
 from deferlearn.tables.encoder import TableEncoder
 from deferlearn.tables.errors import TableError
+from deferlearn.tables.summary import column_summary
 from deferlearn.teams.assisted_svc import AssistedSVC
 from deferlearn.teams.brought import ScoreColumn
 from deferlearn.teams.parameters import count_of
@@ -361,4 +362,5 @@ def _card(model: TabularTeam, cases: Cases, budget: float | int, seed: int) -> d
         # JSON has no infinity: None if no case or every case is deferred.
         "deferral_threshold": float(threshold) if np.isfinite(threshold) else None,
         "score_percentiles": np.percentile(scores, np.arange(101)).tolist(),
+        "column_summary": column_summary(encoder.encoding_, encoder.codes(cases.features)[0]),
     }
