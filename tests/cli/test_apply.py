@@ -215,6 +215,40 @@ def test_models_fitted_in_python_are_applied_too(run, path, new, tmp_path):
     assert "another version" in result.stderr
 
 
+# -- cases that the model was never meant for ------------------------------------------------
+
+
+def test_another_unit_is_told_and_the_budget_is_kept(run, model, tmp_path, new):
+    """Nothing was said about this before, and the machine's error was expected to be 0."""
+    new["size"] = [1000 * size for size in new["size"]]
+    path, out = write_csv(tmp_path / "new.csv", new), tmp_path / "routed.csv"
+    told = json.loads(run("apply", model, path, "--out", out, "--json").stdout)
+    assert told["unusual"] > 50
+    assert told["rule"] == "batch"
+    assert told["deferred"] == told["unusual_deferred"] == 12
+    assert any("would have exceeded the budget of 20.0%" in note for note in told["notes"])
+    assert any("'size' looks as if its values were multiplied" in note for note in told["notes"])
+    rows = read_csv(out)
+    assert sum(row["deferred"] == "true" for row in rows) == 12
+    assert all(row["unusual"] == "true" for row in rows if row["deferred"] == "true")
+    words = ("--exceed-budget", "--json")
+    told = json.loads(run("apply", model, path, "--out", out, *words).stdout)
+    assert told["unusual_deferred"] == told["unusual"]
+    assert told["rule"] == "one by one"
+    words = ("--no-defer-unusual", "--json")
+    told = json.loads(run("apply", model, path, "--out", out, *words).stdout)
+    assert told["deferred"] == deferlearn.load(model).defer(new).sum()
+
+
+def test_a_column_that_is_suddenly_empty_is_told(run, model, tmp_path, new):
+    new["dose"] = [None] * 60
+    path = write_csv(tmp_path / "new.csv", new)
+    text = run("apply", model, path, "--out", tmp_path / "out.csv").stdout
+    assert "60 of 60 cases are unusual" in text
+    assert "'dose' is missing (never in training)" in text
+    assert "Column 'dose' is empty in 100% of the cases, and was in 0%" in text
+
+
 # -- Label Studio, there and back -------------------------------------------------------------
 
 

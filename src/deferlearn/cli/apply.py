@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,6 +20,7 @@ from deferlearn.cli._screen import print_facts, print_json, say
 
 if TYPE_CHECKING:
     from deferlearn.tables import Router, TableFile
+    from deferlearn.tables.writing import StagedFiles
 
 NAME = "apply"
 CHUNK_ROWS = 20_000
@@ -86,6 +88,29 @@ def apply(
             "--id",
         ),
     ] = None,
+    defer_unusual: Annotated[
+        bool,
+        typer.Option(
+            help="Give humans the cases that are unlike the training cases first: a number out of range, "
+            "a gap or a category that never occurred. They are marked and counted in any case.",
+        ),
+    ] = True,
+    exceed_budget: Annotated[
+        bool,
+        typer.Option(
+            "--exceed-budget",
+            help="Give humans all unusual cases, even if these are more than the budget. Default: the "
+            "budget is kept.",
+        ),
+    ] = False,
+    use_full_budget: Annotated[
+        bool,
+        typer.Option(
+            "--use-full-budget",
+            help="With --batch or --budget, use all places, also where humans are not expected to do "
+            "better. Default: such places stay unused.",
+        ),
+    ] = False,
     probabilities: Annotated[
         bool,
         typer.Option(
@@ -105,13 +130,14 @@ def apply(
     By default cases are decided one by one: a human takes a case if its score is above the model's
     threshold. With --batch or --budget, the cases of the file with the highest scores go to humans, and the
     file is read twice. Files may be larger than the memory. The result holds all columns of the file and
-    nine more, and with --probabilities also one per class; cells that a spreadsheet would run as a
+    ten more, and with --probabilities also one per class; cells that a spreadsheet would run as a
     formula get an apostrophe. The result is written completely or not at all.
     """
     require(NAME, "pyarrow")
     start = perf_counter()
     with reported(NAME):
         from deferlearn.tables import Router, load_decider, open_table
+        from deferlearn.tables.writing import StagedFiles
         from deferlearn.teams.budget import share_of
 
         share = None if budget is None else parse_budget(budget)
@@ -131,16 +157,29 @@ def apply(
             share = share_of(card["budget"], card["rows"])
         if seed is None:
             seed = secrets.randbelow(shared.MAX_SEED + 1)
-        router = Router(
+        make = partial(
+            Router,
             team,
-            budget=share,
             audit=audit,
             seed=seed,
             version=team.version,
             decimal=decimal,
             probabilities=probabilities,
+            defer_unusual=defer_unusual,
+            exceed_budget=exceed_budget,
+            use_full_budget=use_full_budget,
         )
-        n_tasks = _write(router, file, outputs, identifier, chunk_rows)
+        router = make(budget=share)
+        with StagedFiles() as files:
+            n_tasks = _write(router, file, outputs, files, identifier, chunk_rows)
+            if (kept := router.over_budget()) is not None:
+                share, router = kept, make(budget=kept)
+                notes.append(
+                    f"Unusual cases would have exceeded the budget of {kept:.1%}. So the file was decided "
+                    "as one batch, unusual cases first. Pass --exceed-budget to give humans all of them."
+                )
+                files.restart()
+                n_tasks = _write(router, file, outputs, files, identifier, chunk_rows)
     totals = router.totals
     result: dict[str, Any] = {
         "model_version": team.version,
@@ -150,6 +189,9 @@ def apply(
         "deferred": totals.deferred,
         "audited": totals.audited,
         "machine": totals.rows - totals.deferred - totals.audited,
+        "unusual": totals.unusual,
+        "unusual_deferred": totals.unusual_deferred,
+        "unused_places": totals.unused,
         "unknown_categories": {name: found._asdict() for name, found in totals.unknown.items()},
         "seconds": perf_counter() - start,
         "notes": notes + totals.notes(),
@@ -180,16 +222,21 @@ def _check_columns(file: TableFile, card: dict[str, Any], probabilities: bool) -
 
 
 def _write(
-    router: Router, file: TableFile, outputs: list[Path], identifier: str | None, chunk_rows: int
+    router: Router,
+    file: TableFile,
+    outputs: list[Path],
+    files: StagedFiles,
+    identifier: str | None,
+    chunk_rows: int,
 ) -> int:
     """Route all cases into the result, and into tasks and their setup if wanted; the number of tasks."""
     from deferlearn.tables.errors import CellError, TableError
     from deferlearn.tables.labelstudio import TaskWriter, labelling_setup
-    from deferlearn.tables.writing import StagedFiles, table_writer
+    from deferlearn.tables.writing import table_writer
 
     card = router.model.card_
     out, *studio = outputs
-    with StagedFiles() as files, _progress(router) as seen:
+    with _progress(router) as seen:
         writer = table_writer(out, files.open(out), file.delimiter, file.decimal)
         tasks = None
         if studio:
@@ -238,6 +285,8 @@ def _print(result: dict[str, Any]) -> None:
         ("deferred to humans", share["deferred"]),
         ("left to the machine", share["machine"]),
     ]
+    if result["unusual"]:
+        lines.append(("unusual cases", f"{result['unusual']:,} ({result['unusual'] / rows:.1%})"))
     if "seed" in result:
         lines.append(("audited by humans", f"{result['audited']:,}, random seed {result['seed']}"))
     print_facts("Routed", [*lines, ("model", result["model_version"])])

@@ -64,6 +64,13 @@ class StagedFiles:
         self._files.append((path, partial, file))
         return file
 
+    def restart(self) -> None:
+        """Forget what was written so far; the files can be opened again."""
+        for _, partial, file in self._files:
+            file.close()
+            partial.unlink(missing_ok=True)
+        self._files.clear()
+
     def __exit__(
         self,
         kind: type[BaseException] | None,
