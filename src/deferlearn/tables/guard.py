@@ -12,8 +12,8 @@ answers to them are worth nothing, however sure it seems. A case is *unusual* if
 The margins of all columns are widened until, of the training cases themselves, at most a share
 `FALSE_ALARMS` would have been unusual if each had come as a new case after the others. Likewise, gaps and
 new categories count only where the training cases show that they are rare: the share of values that
-occurred once estimates how often new ones come (Good and Turing). Cases of the same kind as the training cases are
-therefore rarely unusual, whatever the distributions of the columns are.
+occurred once estimates how often new ones come (Good and Turing). Cases of the same kind as the training
+cases are therefore rarely unusual, whatever the distributions of the columns are.
 
 The module needs numpy only, and looks at one case in microseconds.
 """
@@ -246,8 +246,8 @@ def _ends(columns: list[tuple[Array, Any]], rows: int) -> tuple[list[float], lis
     if len(finite):
         factor = max(1.0, finite[allowed] if allowed else FEW_CASES_FACTOR * finite[0])
     low, high = [], []
-    for log, first, last, (below, above) in zip(logs, firsts, lasts, margins, strict=True):
-        one, other = first - factor * below, last + factor * above
+    for log, first, last, margin in zip(logs, firsts, lasts, margins, strict=True):
+        one, other = first - factor * margin[0], last + factor * margin[1]
         with np.errstate(over="ignore"):
             one, other = (np.exp(one), np.exp(other)) if log else (one, other)
         low.append(float(one - ROUNDING * abs(one)))

@@ -78,7 +78,7 @@ class Router:
     """Decides who takes the cases of a table, one chunk after the other.
 
     Without a budget each case is decided by itself, in one pass. With a budget, the cases with the highest
-    scores of the whole table go to humans. This takes a first pass for the scores, of which 8 bytes per
+    scores of the whole table go to humans. This takes a first pass for the scores, of which 9 bytes per
     case are kept.
 
     The size of the chunks does not change the decisions, with one exception: without a budget, of rows
@@ -204,24 +204,24 @@ class Router:
 
     def _rank(self, chunks: Chunks, seen: Callable[[int], None]) -> None:
         """Read all chunks once, to know which scores are at the top."""
-        parts: list[Array] = []
-        rows = n_first = 0
+        scores: list[Array] = [np.empty(0)]
+        firsts: list[Bools] = [np.empty(0, dtype=bool)]
+        rows = 0
         for chunk in chunks():
             codes, _ = self._codes(chunk, rows)
-            first = self._comes_first(self.model.guard.strange(codes))
-            scores = self.model.team.deferral_score(self._features(codes, rows))
-            parts.append(np.where(first, np.inf, rounded(scores)))
+            firsts.append(self._comes_first(self.model.guard.strange(codes)))
+            scores.append(rounded(self.model.team.deferral_score(self._features(codes, rows))))
             rows += len(codes)
-            n_first += int(first.sum())
             seen(len(codes))
+        first = np.concatenate(firsts)
         count = places_for(self.budget, rows)
         if self.exceed_budget:
-            count = max(count, n_first)
-        self._top = TopCases(np.concatenate(parts) if parts else np.empty(0), count)
+            count = max(count, int(first.sum()))
+        self._top = TopCases(np.concatenate(scores), first, count)
 
     def _comes_first(self, strange: Bools) -> Bools:
         """The cases that humans take before all others."""
-        unusual: Bools = strange.any(axis=1)
+        unusual: Bools = np.asarray(strange.any(axis=1))
         return unusual if self.defer_unusual else np.zeros_like(unusual)
 
     def _codes(self, chunk: Any, offset: int) -> tuple[Array, dict[str, Unknown]]:
@@ -268,7 +268,7 @@ class Router:
             clauses = self._rule.clauses(scores, usual)
             self.totals.extra += int((first & ~usual).sum())
         else:
-            top, ranks = self._top.take(np.where(first, np.inf, rounded(scores)))
+            top, ranks = self._top.take(rounded(scores), first)
             deferred = self._welcome(features, top, first)
             clauses = Batch(self._top.count, self._top.total).clauses(
                 scores, ranks, top & ~deferred
