@@ -1,11 +1,11 @@
-"""What happens when something is wrong with the new cases: the guard against cases unlike the training cases.
+"""Something is wrong with the new cases: what the guard against cases unlike training makes of it.
 
-Twenty-four kinds of corruption (units, gaps, swapped columns, new categories, a decimal comma that was lost,
-...) are applied to the new cases of four tables: to one of the columns that matter most to the machine, or to
-all columns. Printed for each: the share of the cases that are unusual, the share of the splits in which the
+Twenty-four kinds of corruption (units, gaps, swapped columns, new categories, a lost decimal comma) are
+applied to the new cases of four tables: to one of the columns that matter most to the machine, or to all
+columns. Printed for each: the share of the cases that are unusual, the share of the splits in which the
 table as a whole gets a note, and the errors of the machine, of the team without the guard, with it (unusual
-cases are deferred first, within the budget of 20%), and if all unusual cases are deferred (`--exceed-budget`).
-Clean cases show the false alarms. Run it with::
+cases are deferred first, within the budget of 20%), and if all unusual cases are deferred
+(`--exceed-budget`). Clean cases show the false alarms. Run it with::
 
     python benchmarks/shifted_inputs.py
 """

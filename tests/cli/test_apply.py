@@ -304,7 +304,7 @@ def test_from_tasks_to_answers_to_another_model(run, model, tmp_path, new):
         ({"age": None, "site": None}, (), ["no column 'age' (nor 'site')"]),
         ({"age": ["old"] * 60}, (), ["'old' in row 1", "not a finite number", "new.csv"]),
         ({"size": ["1.5"] * 50 + ["1,5"] * 10}, ("--chunk-rows", "20"), ["'1,5' in row 51"]),
-        ({"size": ["1.5"] * 60}, ("--decimal", ","), ["'1.5' in row 1", "comma"]),
+        ({"size": ["1.500"] * 60}, ("--decimal", ","), ["'1.500' in row 1", "comma"]),
         ({"rank": [1] * 60}, (), ["has a column 'rank'", "rename"]),
         ({}, ("--budget", "2.5"), ["--budget 2.5"]),
         ({}, ("--budget", "half"), ["--budget half"]),
@@ -427,3 +427,16 @@ def test_a_number_that_cannot_be_computed_with_is_told_with_its_row(run, model, 
     out = tmp_path / "out.csv"
     result = run("apply", model, path, "--chunk-rows", 10, *words, "--out", out)
     assert_mistake(result, tmp_path, before, "'size'", "1e+308", "row 26 ", "so far from")
+
+
+def test_tasks_are_blind_and_need_names(run, model, path, tmp_path, new):
+    out, tasks = tmp_path / "out.csv", tmp_path / "tasks.json"
+    words = ("apply", model, path, "--out", out, "--batch", "--label-studio", tasks)
+    told = run(*words, "--json").stdout
+    assert not any("--id" in note for note in json.loads(told)["notes"])  # the model's identifier
+    assert all(task.keys() == {"data"} for task in json.loads(tasks.read_text()))
+    run(*words, "--with-predictions")
+    assert all("predictions" in task for task in json.loads(tasks.read_text()))
+    del new["id"]
+    write_csv(path, new)
+    assert any("--id" in note for note in json.loads(run(*words, "--json").stdout)["notes"])

@@ -80,6 +80,14 @@ def apply(
             "beside it as .xml. Default: no tasks are written."
         ),
     ] = None,
+    with_predictions: Annotated[
+        bool,
+        typer.Option(
+            "--with-predictions",
+            help="Put the machine's answer into these tasks, where Label Studio shows it. Default: those "
+            "who answer do not see it.",
+        ),
+    ] = False,
     identifier: Annotated[
         str | None,
         option(
@@ -153,10 +161,17 @@ def apply(
             file.require([identifier], "given by --id")
         elif card.get("identifier") in file.columns:
             identifier = card["identifier"]
+        if label_studio is not None and identifier is None:
+            notes.append(
+                "The tasks name their cases by the numbers of the rows. To bring the answers back, pass "
+                "--id, the column with the names of the cases."
+            )
         if batch and share is None:
             share = share_of(card["budget"], card["rows"])
         if seed is None:
             seed = secrets.randbelow(shared.MAX_SEED + 1)
+        write = partial(_write, file=file, outputs=outputs, identifier=identifier)
+        write = partial(write, with_predictions=with_predictions, chunk_rows=chunk_rows)
         make = partial(
             Router,
             team,
@@ -171,7 +186,7 @@ def apply(
         )
         router = make(budget=share)
         with StagedFiles() as files:
-            n_tasks = _write(router, file, outputs, files, identifier, chunk_rows)
+            n_tasks = write(router, files)
             if (kept := router.over_budget()) is not None:
                 share, router = kept, make(budget=kept)
                 notes.append(
@@ -179,7 +194,7 @@ def apply(
                     "as one batch, unusual cases first. Pass --exceed-budget to give humans all of them."
                 )
                 files.restart()
-                n_tasks = _write(router, file, outputs, files, identifier, chunk_rows)
+                n_tasks = write(router, files)
     totals = router.totals
     result: dict[str, Any] = {
         "model_version": team.version,
@@ -223,10 +238,12 @@ def _check_columns(file: TableFile, card: dict[str, Any], probabilities: bool) -
 
 def _write(
     router: Router,
+    files: StagedFiles,
+    *,
     file: TableFile,
     outputs: list[Path],
-    files: StagedFiles,
     identifier: str | None,
+    with_predictions: bool,
     chunk_rows: int,
 ) -> int:
     """Route all cases into the result, and into tasks and their setup if wanted; the number of tasks."""
@@ -241,7 +258,7 @@ def _write(
         tasks = None
         if studio:
             hidden = [card["label"], *(row["reader"] for row in card["readers"])]
-            tasks = TaskWriter(files.open(studio[0]), identifier, hidden)
+            tasks = TaskWriter(files.open(studio[0]), identifier, hidden, with_predictions)
             files.open(studio[1]).write(labelling_setup(card["classes"]).encode())
         try:
             for chunk, routed in router.route(lambda: file.chunks(chunk_rows), seen):

@@ -13,7 +13,7 @@ from typing import Any
 
 from deferlearn._utils.words import counted, listed
 from deferlearn.tables.errors import TableError
-from deferlearn.tables.frames import missing_columns
+from deferlearn.tables.frames import missing_columns, nearest_first
 
 # Bytes of a CSV file that are parsed at a time. A row must fit into a block; memory holds a few blocks.
 BLOCK = 2**20
@@ -122,7 +122,8 @@ class TableFile:
         """
         missing = missing_columns(names, self.columns)
         if missing:
-            known = listed([repr(name) for name in self.columns])
+            wanted = next(name for name in names if name not in self.columns)
+            known = listed([repr(name) for name in nearest_first(wanted, self.columns)])
             raise TableError(
                 f"{self.path} has no column {missing}, {why}; it has {known}{self._separator_hint()}"
             )

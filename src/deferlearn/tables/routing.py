@@ -156,7 +156,7 @@ class Router:
         card = model.card_
         numbers = [name for name, kind in card["columns"].items() if kind == NUMBER]
         numbers += score_names(card.get("machine_score"))
-        self._commas = numbers if decimal == "," else []
+        self._numbers, self._decimal = numbers, decimal
         self._top: TopCases | None = None
         self._sample = CaseSample()
         self._rule = OneByOne(
@@ -226,8 +226,7 @@ class Router:
 
     def _codes(self, chunk: Any, offset: int) -> tuple[Array, dict[str, Unknown]]:
         try:
-            if self._commas:
-                chunk = with_points(as_table(chunk), self._commas)
+            chunk = with_points(as_table(chunk), self._numbers, self._decimal)
             return self.model.encoder.codes(chunk)
         except CellError as error:
             raise error.moved(offset) from None
