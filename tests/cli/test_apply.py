@@ -1,10 +1,12 @@
 """`deferlearn apply`: a model and a table in, decisions out, and answers back."""
 
 import csv
+import gzip
 import json
 import zipfile
 
 import numpy as np
+import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -15,7 +17,7 @@ import deferlearn
 from case_tables import make_cases, read_csv, write_csv
 from deferlearn.cli import apply as command
 from deferlearn.cli.app import app
-from deferlearn.tables import fit_table, select_cases
+from deferlearn.tables import fit_table, open_table, select_cases
 from deferlearn.tables.routing import COLUMNS
 
 ROLES = ("--label", "diagnosis", "--human", "reader_1", "--human", "reader_2", "--id", "id")
@@ -440,3 +442,73 @@ def test_tasks_are_blind_and_need_names(run, model, path, tmp_path, new):
     del new["id"]
     write_csv(path, new)
     assert any("--id" in note for note in json.loads(run(*words, "--json").stdout)["notes"])
+
+
+# -- formats -----------------------------------------------------------------------------------
+
+
+def test_excel_in_and_out(run, model, path, new, tmp_path):
+    book = openpyxl.Workbook()
+    book.active.append(list(new))
+    for row in zip(*new.values(), strict=True):
+        book.active.append(row)
+    book.save(tmp_path / "new.xlsx")
+    out = tmp_path / "routed.xlsx"
+    result = run("apply", model, tmp_path / "new.xlsx", "--out", out, "--chunk-rows", 17)
+    assert result.exit_code == 0, result.output
+    run("apply", model, path, "--out", tmp_path / "routed.csv")
+    header, *rows = openpyxl.load_workbook(out).active.iter_rows(values_only=True)
+    assert header == (*new, *COLUMNS)
+    found = [dict(zip(header, row, strict=True)) for row in rows]
+    expected = read_csv(tmp_path / "routed.csv")
+    assert [row["reason"] for row in found] == [row["reason"] for row in expected]
+    assert [row["deferral_score"] for row in found] == [
+        pytest.approx(float(row["deferral_score"])) for row in expected
+    ]
+    assert [row["age"] for row in found] == new["age"]
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-8-sig"])
+def test_the_encoding_that_comes_in_goes_out(run, model, path, new, tmp_path, encoding):
+    new["site"] = ["Århus"] * 60
+    write_csv(path, new)
+    path.write_bytes(path.read_text(encoding="utf-8").encode(encoding))
+    out = tmp_path / "out.csv"
+    words = () if encoding == "utf-8-sig" else ("--encoding", encoding)
+    result = run("apply", model, path, "--out", out, "--chunk-rows", 25, *words)
+    assert result.exit_code == 0, result.output
+    content = out.read_bytes()
+    assert content.startswith("id".encode(encoding))  # with the mark, which Excel needs
+    text = content.decode(encoding)
+    assert text.count("Århus") == 60
+    assert text.count("\ufeff") == 0
+
+
+def test_the_result_can_go_to_another_program(run, model, path, tmp_path):
+    out = tmp_path / "out.csv"
+    run("apply", model, path, "--out", out)
+    result = run("apply", model, path, "--out", "-")
+    assert result.stdout_bytes == out.read_bytes()
+    assert "deferred to humans" in result.stderr
+    result = run("apply", model, path, "--out", "-", "--json")
+    assert result.stdout_bytes == out.read_bytes()
+    assert json.loads(result.stderr)["rows"] == 60
+
+
+def test_quiet_commands_print_notes_only(run, model, path, new, tmp_path):
+    result = run("apply", model, path, "--out", tmp_path / "out.csv", "--quiet")
+    assert (result.exit_code, result.output) == (0, "")
+    new["dose"] = [None] * 60
+    write_csv(path, new)
+    result = run("apply", model, path, "--out", tmp_path / "out.csv", "-q")
+    assert result.stdout == ""
+    assert "Note: 60 of 60 cases are unusual" in result.stderr
+    assert run("apply", model, path, "--out", tmp_path / "out.csv").stdout != ""
+
+
+def test_progress_knows_how_many_rows_there_are(path, new, tmp_path):
+    assert abs(open_table(path).estimated_rows() - 60) <= 1
+    pq.write_table(pa.table(new), tmp_path / "new.parquet")
+    assert open_table(tmp_path / "new.parquet").estimated_rows() == 60
+    (tmp_path / "new.csv.gz").write_bytes(gzip.compress(path.read_bytes()))
+    assert open_table(tmp_path / "new.csv.gz").estimated_rows() is None

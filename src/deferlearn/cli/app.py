@@ -37,7 +37,6 @@ def unwrapped(text: str | None) -> str:
 app = typer.Typer(
     help="Support vector machines that learn which cases to defer to a human.",
     no_args_is_help=True,
-    add_completion=False,
 )
 app.command()(demo)
 for name, command, examples in (

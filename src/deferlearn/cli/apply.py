@@ -16,7 +16,14 @@ from deferlearn.cli import _options as shared
 from deferlearn.cli._errors import noted, reported, require
 from deferlearn.cli._files import check_paths
 from deferlearn.cli._options import argument, option, parse_budget
-from deferlearn.cli._screen import print_facts, print_json, say
+from deferlearn.cli._screen import (
+    all_to_stderr,
+    print_facts,
+    print_json,
+    progress_bar,
+    say,
+    say_notes,
+)
 
 if TYPE_CHECKING:
     from deferlearn.tables import Router, TableFile
@@ -36,10 +43,14 @@ deferlearn apply model.skops new.csv --out routed.csv --audit 0.05 --seed 1 --la
 
 def apply(
     model: shared.Model,
-    cases: Annotated[Path, argument("CSV or parquet file of new cases.")],
+    cases: Annotated[Path, argument("CSV, parquet or Excel file of new cases.")],
     *,
     out: Annotated[
-        Path, option("File for the result: parquet for .parquet and .pq, CSV otherwise.")
+        Path,
+        option(
+            "File for the result: parquet for .parquet and .pq, Excel for .xlsx, CSV otherwise; - is the "
+            "standard output, and the summary then goes to stderr."
+        ),
     ],
     batch: Annotated[
         bool,
@@ -132,6 +143,7 @@ def apply(
     decimal: shared.Decimal = ".",
     encoding: shared.Encoding = "utf8",
     as_json: shared.AsJson = False,
+    quiet: shared.Quiet = False,
 ) -> None:
     """Write for each new case the machine's answer, whether a human should take it, and why.
 
@@ -178,7 +190,7 @@ def apply(
             audit=audit,
             seed=seed,
             version=team.version,
-            decimal=decimal,
+            decimal=file.decimal,
             probabilities=probabilities,
             defer_unusual=defer_unusual,
             exceed_budget=exceed_budget,
@@ -215,10 +227,11 @@ def apply(
         result["seed"] = seed
     if label_studio is not None:
         result["label_studio"] = {"tasks": str(label_studio), "setup": str(setup), "count": n_tasks}
-    if as_json:
-        print_json(result)
-    else:
-        _print(result)
+    with all_to_stderr(str(out) == "-"):
+        if as_json:
+            print_json(result)
+        else:
+            _print(result)
 
 
 def _check_columns(file: TableFile, card: dict[str, Any], probabilities: bool) -> None:
@@ -253,8 +266,9 @@ def _write(
 
     card = router.model.card_
     out, *studio = outputs
-    with _progress(router) as seen:
-        writer = table_writer(out, files.open(out), file.delimiter, file.decimal)
+    with _progress(router, file.estimated_rows()) as seen:
+        encoding = "utf-8-sig" if file.marked else file.encoding
+        writer = table_writer(out, files.open(out), file.delimiter, file.decimal, encoding)
         tasks = None
         if studio:
             hidden = [card["label"], *(row["reader"] for row in card["readers"])]
@@ -278,19 +292,13 @@ def _write(
 
 
 @contextmanager
-def _progress(router: Router) -> Iterator[Any]:
-    """Count the rows on stderr, if it is a terminal."""
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    console = Console(stderr=True)
-    counts = TextColumn("{task.completed:,.0f} rows")
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), counts, TimeElapsedColumn())
-    hidden = not console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
-        what = "Routing" if router.budget is None else "Scoring, then routing"
-        task = bar.add_task(what, total=None)
-        yield lambda rows: bar.advance(task, rows)
+def _progress(router: Router, rows: int | None) -> Iterator[Any]:
+    """Show how many rows are done and how long the others may take, if stderr is a terminal."""
+    passes = 1 if router.budget is None else 2
+    what = "Routing" if passes == 1 else "Scoring, then routing"
+    with progress_bar() as bar:
+        task = bar.add_task(what, total=None if rows is None else passes * rows)
+        yield lambda done: bar.advance(task, done)
 
 
 def _print(result: dict[str, Any]) -> None:
@@ -307,7 +315,7 @@ def _print(result: dict[str, Any]) -> None:
     if "seed" in result:
         lines.append(("audited by humans", f"{result['audited']:,}, random seed {result['seed']}"))
     print_facts("Routed", [*lines, ("model", result["model_version"])])
-    say(*(f"Note: {note}" for note in result["notes"]))
+    say_notes(result["notes"])
     if "label_studio" in result:
         studio = result["label_studio"]
         say(f"Tasks: {studio['tasks']} ({studio['count']}), labelling setup: {studio['setup']}")

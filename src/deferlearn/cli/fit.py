@@ -27,6 +27,7 @@ from deferlearn.cli._screen import (
     print_grid,
     print_json,
     say,
+    say_notes,
     status,
     work_status,
 )
@@ -56,7 +57,7 @@ deferlearn fit cases.csv --label diagnosis --id id --label-studio export.json --
 
 
 def fit(
-    cases: Annotated[Path, argument("CSV or parquet file with one row per case.")],
+    cases: Annotated[Path, argument("CSV, parquet or Excel file with one row per case.")],
     *,
     label: Annotated[str, option("Column of the true labels, with two or more classes.")],
     out: Annotated[Path, option("File for the model; an existing file is replaced.")],
@@ -163,6 +164,7 @@ def fit(
     decimal: shared.Decimal = ".",
     encoding: shared.Encoding = "utf8",
     as_json: shared.AsJson = False,
+    quiet: shared.Quiet = False,
 ) -> None:
     """Learn from a table which cases humans should take, and a machine for the other cases.
 
@@ -345,7 +347,8 @@ def _print(card: dict[str, Any], out: Path) -> None:
     if errors:
         cases = counted(errors["machine"]["cases"], "held-out case")
         print_errors(f"Errors on {cases}", errors, "error")
-    say(*(f"Note: {note}" for note in card["notes"]), f"Model: {out}")
+    say_notes(card["notes"])
+    say(f"Model: {out}")
 
 
 def _machine(card: dict[str, Any]) -> str:
