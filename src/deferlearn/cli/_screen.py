@@ -67,6 +67,22 @@ def all_to_stderr(wanted: bool) -> Iterator[None]:
         _stderr.reset(token)
 
 
+@contextmanager
+def quietly(wanted: bool) -> Iterator[None]:
+    """A context in which no tables and no progress are printed.
+
+    Parameters
+    ----------
+    wanted : bool
+        Whether this is so.
+    """
+    token = _quiet.set(wanted)
+    try:
+        yield
+    finally:
+        _quiet.reset(token)
+
+
 def set_quiet(context: typer.Context, wanted: bool) -> bool:
     """Print no tables and no progress until the command ends; the callback of --quiet.
 

@@ -10,7 +10,6 @@ from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from deferlearn.tables.cells import raw_text
 from deferlearn.tables.errors import TableError
 
 SUFFIX = ".xlsx"
@@ -137,6 +136,8 @@ class ExcelWriter:
     def close(self) -> None:
         """Write the workbook; the file itself stays open."""
         import pyarrow as pa
+
+        from deferlearn.tables.cells import raw_text  # with numpy, which mistakes in options need not
 
         book = self._openpyxl.Workbook(write_only=True)
         sheet = book.create_sheet("cases")
