@@ -249,16 +249,31 @@ def main() -> None:
             found += rows_of(name, data, seed, tuned=not options.alpha)
             print(f"{name}, split {seed}: {perf_counter() - start:.0f} s", flush=True)
     frame = pd.DataFrame(found)
-    mean = frame.groupby(["corruption", "data"], sort=False).mean(numeric_only=True)
-    noted = frame.groupby(["corruption", "data"], sort=False)["noted"].mean()
+    clean = frame[frame.corruption == "clean"]
     print(
-        "\n| corruption | data | unusual cases | tables with a note | machine | team without guard "
-        "| team with guard | and all unusual cases deferred |"
+        f"\nClean cases that are unusual: {clean.unusual.mean():.2%}, at most {clean.unusual.max():.2%}"
     )
-    print("|---|---|---|---|---|---|---|---|")
-    for key, row in mean.iterrows():
+    show(frame, ["corruption"], "mean over the tables")
+    show(frame, ["corruption", "data"], "each table")
+
+
+def show(frame: Frame, keys: list[str], title: str) -> None:
+    """Print means as a table in Markdown."""
+    headings = [
+        *keys,
+        "unusual cases",
+        "splits with a note",
+        "machine",
+        "team without guard",
+        "team with guard",
+        "team, all unusual cases deferred",
+    ]
+    print(f"\n{title}\n\n| {' | '.join(headings)} |\n|{'---|' * len(headings)}")
+    numbers = frame.assign(noted=frame.noted.astype(float))
+    for key, row in numbers.groupby(keys, sort=False).mean(numeric_only=True).iterrows():
+        names = key if isinstance(key, tuple) else (key,)
         print(
-            f"| {key[0]} | {key[1]} | {row.unusual:.1%} | {noted[key]:.0%} | {row.machine:.1%} "
+            f"| {' | '.join(names)} | {row.unusual:.1%} | {row.noted:.0%} | {row.machine:.1%} "
             f"| {row.unguarded:.1%} | {row.team:.1%} | {row.free:.1%} (asks {row.free_asked:.0%}) |"
         )
 
