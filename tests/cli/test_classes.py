@@ -80,7 +80,16 @@ def test_probabilities_on_request(run, tmp_path):
     columns = make_stages()
     model = fitted(run, tmp_path, columns, *QUICK, *GRADES)
     out, tasks = tmp_path / "routed.parquet", tmp_path / "tasks.json"
-    words = ("--budget", "9", "--probabilities", "--label-studio", tasks, "--out", out)
+    words = (
+        "--budget",
+        "9",
+        "--probabilities",
+        "--label-studio",
+        tasks,
+        "--with-predictions",
+        "--out",
+        out,
+    )
     result = run("apply", model, tmp_path / "cases.csv", *words)
     assert result.exit_code == 0, result.output
     table = pq.read_table(out)

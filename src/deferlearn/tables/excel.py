@@ -137,7 +137,9 @@ class ExcelWriter:
         """Write the workbook; the file itself stays open."""
         import pyarrow as pa
 
-        from deferlearn.tables.cells import raw_text  # with numpy, which mistakes in options need not
+        from deferlearn.tables.cells import (
+            raw_text,
+        )  # with numpy, which mistakes in options need not
 
         book = self._openpyxl.Workbook(write_only=True)
         sheet = book.create_sheet("cases")
