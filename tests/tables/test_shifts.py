@@ -86,3 +86,9 @@ def test_the_sample_is_of_all_rows():
     assert len(np.unique(kept)) == 2000
     # Five standard deviations of the mean of a sample.
     assert abs(kept.mean() - 5000) < 5 * 2887 / np.sqrt(2000)
+
+
+def test_factors_are_written_out(guard, new):
+    new[:, 0] *= 1000
+    (note,) = shift_notes(guard, new)
+    assert "multiplied by about 1,000: its median is 1" in note

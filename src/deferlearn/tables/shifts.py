@@ -176,7 +176,7 @@ def _explained(guard: Guard, codes: Array, places: list[int]) -> list[str]:
         usual, now = _median_of(guard, place), float(np.median(own))
         size = _median_of(guard, place, sizes=True)
         factor = float(np.median(np.abs(own))) / size if size else 0.0
-        described = f"its median is {now:.4g}, and was {usual:.4g} in training"
+        described = f"its median is {now:.6g}, and was {usual:.6g} in training"
         if place in notes:
             continue
         if left(place, -own) < EXPLAINED:
@@ -187,7 +187,7 @@ def _explained(guard: Guard, codes: Array, places: list[int]) -> list[str]:
             and left(place, own / factor) < EXPLAINED
         ):
             notes[place] = (
-                f"Column {name!r} looks as if its values were multiplied by about {_plain(factor):.3g}: "
+                f"Column {name!r} looks as if its values were multiplied by about {_plain(factor)}: "
                 f"{described}. You may want to check its unit."
             )
         else:
@@ -195,10 +195,11 @@ def _explained(guard: Guard, codes: Array, places: list[int]) -> list[str]:
     return list(dict.fromkeys(notes[place] for place in places))
 
 
-def _plain(factor: float) -> float:
-    """A power of ten if the factor is close to one: the median of a sample is not exact."""
+def _plain(factor: float) -> str:
+    """A factor in words, as a power of ten if it is close to one: medians of samples are not exact."""
     power = float(10.0 ** np.round(np.log10(factor)))
-    return power if SAME_UNIT[0] < factor / power < SAME_UNIT[1] else factor
+    factor = power if SAME_UNIT[0] < factor / power < SAME_UNIT[1] else factor
+    return f"{factor:,.0f}" if factor >= 100 else f"{factor:.3g}"
 
 
 def _median_of(guard: Guard, place: int, sizes: bool = False) -> float:

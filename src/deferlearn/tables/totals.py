@@ -83,13 +83,14 @@ class Totals:
         if not self.unusual:
             return []
         kept = self.unusual - self.unusual_deferred
-        who = "Humans take all of them."
+        one = self.unusual == 1
+        who = "A human takes it." if one else "Humans take all of them."
         if kept:
-            who = f"The machine keeps {kept} of them, and its answers there are not to be trusted."
-        verb = "is" if self.unusual == 1 else "are"
+            whose = "it, and its answer is" if one else f"{kept} of them, and its answers there are"
+            who = f"The machine keeps {whose} not to be trusted."
         notes = [
-            f"{self.unusual} of {counted(self.rows, 'case')} {verb} unusual: the machine has seen nothing "
-            f"like them. {who}"
+            f"{self.unusual} of {counted(self.rows, 'case')} {'is' if one else 'are'} unusual: the machine "
+            f"has seen nothing like {'it' if one else 'them'}. {who}"
         ]
         ordered = sorted(self.strange.items(), key=lambda item: -item[1][0])
         for name, (cells, example) in ordered[:MAX_NAMED]:
