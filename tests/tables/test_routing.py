@@ -299,7 +299,8 @@ def test_unused_places_are_counted_and_can_be_used():
     _, router = route(Scores(floor=0.0), table, 3, budget=3)
     assert router.totals.unused == 1
     assert router.totals.notes() == [
-        "1 place of the budget is unused: humans are not expected to do better there."
+        "1 place of the budget is unused: humans are not expected to do better there. "
+        "--use-full-budget uses them."
     ]
     routed, router = route(Scores(floor=0.0), table, 3, budget=3, use_full_budget=True)
     assert routed["deferred"].to_pylist() == [True, False, True, True]

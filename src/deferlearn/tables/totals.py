@@ -105,4 +105,6 @@ class Totals:
         if not self.unused:
             return []
         places = counted(self.unused, "place of the budget is", "places of the budget are")
-        return [f"{places} unused: humans are not expected to do better there."]
+        return [
+            f"{places} unused: humans are not expected to do better there. --use-full-budget uses them."
+        ]
