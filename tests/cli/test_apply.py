@@ -1,10 +1,12 @@
 """`deferlearn apply`: a model and a table in, decisions out, and answers back."""
 
 import csv
+import gzip
 import json
 import zipfile
 
 import numpy as np
+import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -15,7 +17,7 @@ import deferlearn
 from case_tables import make_cases, read_csv, write_csv
 from deferlearn.cli import apply as command
 from deferlearn.cli.app import app
-from deferlearn.tables import fit_table, select_cases
+from deferlearn.tables import fit_table, open_table, select_cases
 from deferlearn.tables.routing import COLUMNS
 
 ROLES = ("--label", "diagnosis", "--human", "reader_1", "--human", "reader_2", "--id", "id")
@@ -215,6 +217,40 @@ def test_models_fitted_in_python_are_applied_too(run, path, new, tmp_path):
     assert "another version" in result.stderr
 
 
+# -- cases that the model was never meant for ------------------------------------------------
+
+
+def test_another_unit_is_told_and_the_budget_is_kept(run, model, tmp_path, new):
+    """Nothing was said about this before, and the machine's error was expected to be 0."""
+    new["size"] = [1000 * size for size in new["size"]]
+    path, out = write_csv(tmp_path / "new.csv", new), tmp_path / "routed.csv"
+    told = json.loads(run("apply", model, path, "--out", out, "--json").stdout)
+    assert told["unusual"] > 50
+    assert told["rule"] == "batch"
+    assert told["deferred"] == told["unusual_deferred"] == 12
+    assert any("would have exceeded the budget of 20.0%" in note for note in told["notes"])
+    assert any("'size' looks as if its values were multiplied" in note for note in told["notes"])
+    rows = read_csv(out)
+    assert sum(row["deferred"] == "true" for row in rows) == 12
+    assert all(row["unusual"] == "true" for row in rows if row["deferred"] == "true")
+    words = ("--exceed-budget", "--json")
+    told = json.loads(run("apply", model, path, "--out", out, *words).stdout)
+    assert told["unusual_deferred"] == told["unusual"]
+    assert told["rule"] == "one by one"
+    words = ("--no-defer-unusual", "--json")
+    told = json.loads(run("apply", model, path, "--out", out, *words).stdout)
+    assert told["deferred"] == deferlearn.load(model).defer(new).sum()
+
+
+def test_a_column_that_is_suddenly_empty_is_told(run, model, tmp_path, new):
+    new["dose"] = [None] * 60
+    path = write_csv(tmp_path / "new.csv", new)
+    text = run("apply", model, path, "--out", tmp_path / "out.csv").stdout
+    assert "60 of 60 cases are unusual" in text
+    assert "'dose' is missing (never in training)" in text
+    assert "Column 'dose' is empty in 100% of the cases, and was in 0%" in text
+
+
 # -- Label Studio, there and back -------------------------------------------------------------
 
 
@@ -270,7 +306,7 @@ def test_from_tasks_to_answers_to_another_model(run, model, tmp_path, new):
         ({"age": None, "site": None}, (), ["no column 'age' (nor 'site')"]),
         ({"age": ["old"] * 60}, (), ["'old' in row 1", "not a finite number", "new.csv"]),
         ({"size": ["1.5"] * 50 + ["1,5"] * 10}, ("--chunk-rows", "20"), ["'1,5' in row 51"]),
-        ({"size": ["1.5"] * 60}, ("--decimal", ","), ["'1.5' in row 1", "comma"]),
+        ({"size": ["1.500"] * 60}, ("--decimal", ","), ["'1.500' in row 1", "comma"]),
         ({"rank": [1] * 60}, (), ["has a column 'rank'", "rename"]),
         ({}, ("--budget", "2.5"), ["--budget 2.5"]),
         ({}, ("--budget", "half"), ["--budget half"]),
@@ -393,3 +429,86 @@ def test_a_number_that_cannot_be_computed_with_is_told_with_its_row(run, model, 
     out = tmp_path / "out.csv"
     result = run("apply", model, path, "--chunk-rows", 10, *words, "--out", out)
     assert_mistake(result, tmp_path, before, "'size'", "1e+308", "row 26 ", "so far from")
+
+
+def test_tasks_are_blind_and_need_names(run, model, path, tmp_path, new):
+    out, tasks = tmp_path / "out.csv", tmp_path / "tasks.json"
+    words = ("apply", model, path, "--out", out, "--batch", "--label-studio", tasks)
+    told = run(*words, "--json").stdout
+    assert not any("--id" in note for note in json.loads(told)["notes"])  # the model's identifier
+    assert all(task.keys() == {"data"} for task in json.loads(tasks.read_text()))
+    run(*words, "--with-predictions")
+    assert all("predictions" in task for task in json.loads(tasks.read_text()))
+    del new["id"]
+    write_csv(path, new)
+    assert any("--id" in note for note in json.loads(run(*words, "--json").stdout)["notes"])
+
+
+# -- formats -----------------------------------------------------------------------------------
+
+
+def test_excel_in_and_out(run, model, path, new, tmp_path):
+    book = openpyxl.Workbook()
+    book.active.append(list(new))
+    for row in zip(*new.values(), strict=True):
+        book.active.append(row)
+    book.save(tmp_path / "new.xlsx")
+    out = tmp_path / "routed.xlsx"
+    result = run("apply", model, tmp_path / "new.xlsx", "--out", out, "--chunk-rows", 17)
+    assert result.exit_code == 0, result.output
+    run("apply", model, path, "--out", tmp_path / "routed.csv")
+    header, *rows = openpyxl.load_workbook(out).active.iter_rows(values_only=True)
+    assert header == (*new, *COLUMNS)
+    found = [dict(zip(header, row, strict=True)) for row in rows]
+    expected = read_csv(tmp_path / "routed.csv")
+    assert [row["reason"] for row in found] == [row["reason"] for row in expected]
+    assert [row["deferral_score"] for row in found] == [
+        pytest.approx(float(row["deferral_score"])) for row in expected
+    ]
+    assert [row["age"] for row in found] == new["age"]
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-8-sig"])
+def test_the_encoding_that_comes_in_goes_out(run, model, path, new, tmp_path, encoding):
+    new["site"] = ["Århus"] * 60
+    write_csv(path, new)
+    path.write_bytes(path.read_text(encoding="utf-8").encode(encoding))
+    out = tmp_path / "out.csv"
+    words = () if encoding == "utf-8-sig" else ("--encoding", encoding)
+    result = run("apply", model, path, "--out", out, "--chunk-rows", 25, *words)
+    assert result.exit_code == 0, result.output
+    content = out.read_bytes()
+    assert content.startswith("id".encode(encoding))  # with the mark, which Excel needs
+    text = content.decode(encoding)
+    assert text.count("Århus") == 60
+    assert text.count("\ufeff") == 0
+
+
+def test_the_result_can_go_to_another_program(run, model, path, tmp_path):
+    out = tmp_path / "out.csv"
+    run("apply", model, path, "--out", out)
+    result = run("apply", model, path, "--out", "-")
+    assert result.stdout_bytes == out.read_bytes()
+    assert "deferred to humans" in result.stderr
+    result = run("apply", model, path, "--out", "-", "--json")
+    assert result.stdout_bytes == out.read_bytes()
+    assert json.loads(result.stderr)["rows"] == 60
+
+
+def test_quiet_commands_print_notes_only(run, model, path, new, tmp_path):
+    result = run("apply", model, path, "--out", tmp_path / "out.csv", "--quiet")
+    assert (result.exit_code, result.output) == (0, "")
+    new["dose"] = [None] * 60
+    write_csv(path, new)
+    result = run("apply", model, path, "--out", tmp_path / "out.csv", "-q")
+    assert result.stdout == ""
+    assert "Note: 60 of 60 cases are unusual" in result.stderr
+    assert run("apply", model, path, "--out", tmp_path / "out.csv").stdout != ""
+
+
+def test_progress_knows_how_many_rows_there_are(path, new, tmp_path):
+    assert abs(open_table(path).estimated_rows() - 60) <= 1
+    pq.write_table(pa.table(new), tmp_path / "new.parquet")
+    assert open_table(tmp_path / "new.parquet").estimated_rows() == 60
+    (tmp_path / "new.csv.gz").write_bytes(gzip.compress(path.read_bytes()))
+    assert open_table(tmp_path / "new.csv.gz").estimated_rows() is None

@@ -80,7 +80,16 @@ def test_probabilities_on_request(run, tmp_path):
     columns = make_stages()
     model = fitted(run, tmp_path, columns, *QUICK, *GRADES)
     out, tasks = tmp_path / "routed.parquet", tmp_path / "tasks.json"
-    words = ("--budget", "9", "--probabilities", "--label-studio", tasks, "--out", out)
+    words = (
+        "--budget",
+        "9",
+        "--probabilities",
+        "--label-studio",
+        tasks,
+        "--with-predictions",
+        "--out",
+        out,
+    )
     result = run("apply", model, tmp_path / "cases.csv", *words)
     assert result.exit_code == 0, result.output
     table = pq.read_table(out)
@@ -108,6 +117,7 @@ def test_probabilities_on_request(run, tmp_path):
     export = tmp_path / "export.json"
     export.write_text(json.dumps(found), encoding="utf-8")
     words = ("--label", "stage", "--id", "id", "--label-studio", export, *GRADES, *QUICK)
+    words = (*words, "--drop", "reader_1", "--drop", "reader_2")
     result = run("fit", tmp_path / "cases.csv", *words, "--out", tmp_path / "again.skops")
     assert result.exit_code == 0, result.output
     result = run("import-answers", export, "--out", tmp_path / "answers.csv")

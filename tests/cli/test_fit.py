@@ -391,3 +391,58 @@ def test_help_has_examples(run):
     text = run("fit", "--help").output
     for line in command.EXAMPLES.split("\n\n"):
         assert " ".join(line.split()) in " ".join(text.split())
+
+
+def test_a_forgotten_reader_is_a_mistake_unless_it_is_kept(run, stored, cases, tmp_path):
+    words = ("--label", "diagnosis", "--human", "reader_1", "--id", "id", "--group", "patient")
+    before = {p: p.read_bytes() for p in tmp_path.iterdir()}
+    result = run("fit", cases, *words, *QUICK, "--out", tmp_path / "m.skops")
+    assert_mistake(result, tmp_path, before, "'reader_2'", "--human reader_2", "--keep", "--drop")
+    result = run("fit", cases, *words, *QUICK, "--keep", "reader_2", "--out", tmp_path / "m.skops")
+    assert result.exit_code == 0, result.output
+    assert stored["m.skops"].card_["columns"]["reader_2"] == "category"
+
+
+def test_a_wrong_name_is_answered_with_the_nearest(run, tmp_path):
+    columns = {f"measure {i}": list(range(80)) for i in range(30)} | make_cases()
+    path = write_csv(tmp_path / "c.csv", columns)
+    result = run("fit", path, "--label", "Diagnose", "--out", tmp_path / "m.skops")
+    assert "no column 'Diagnose', given by --label; it has 'diagnosis', " in result.stderr
+
+
+def test_many_cases_are_judged_by_a_sample_and_it_is_said(run, stored, tmp_path, monkeypatch):
+    monkeypatch.setattr("deferlearn.tables.decisions.MAX_CASES", 60)
+    cases = write_csv(tmp_path / "cases.csv", make_cases())
+    words = ("--group", "patient", "--alpha", "0.1", "--out", tmp_path / "m.skops", "--json")
+    told = json.loads(run("fit", cases, *ROLES, *words).stdout)
+    assert told["errors"]["team"]["cases"] <= 60
+    assert any("a random sample of 60 of the 80 cases" in note for note in told["notes"])
+
+
+def test_without_a_human_none_is_judged(run, stored, tmp_path):
+    columns = {k: v for k, v in make_cases().items() if not k.startswith("reader")}
+    cases = write_csv(tmp_path / "cases.csv", columns)
+    words = ("--label", "diagnosis", "--id", "id", "--group", "patient", "--alpha", "0.1")
+    result = run("fit", cases, *words, "--out", tmp_path / "m.skops")
+    assert result.exit_code == 0, result.output
+    assert "machine" in result.stdout
+    assert "│ human" not in result.stdout
+    assert "│ team" not in result.stdout
+    assert "Note: No human was given to fit" in result.stdout
+    assert "which goes with --alpha" in result.stdout
+
+
+def test_answers_to_other_cases_are_told_in_the_words_of_the_command(run, stored, tmp_path):
+    columns = make_cases()
+    bare = {k: v for k, v in columns.items() if not k.startswith("reader")}
+    cases = write_csv(tmp_path / "cases.csv", bare)
+    long = {"case": [*columns["id"], "17"], "reader": ["a"] * 81}
+    answers = write_csv(tmp_path / "a.csv", {**long, "answer": [*columns["reader_1"], "ill"]})
+    words = ("fit", cases, "--label", "diagnosis", "--group", "patient", "--answers", answers)
+    words = (*words, "--id", "id", *QUICK, "--out", tmp_path / "m.skops")
+    result = run(*words)
+    assert result.exit_code == 2
+    for part in ("1 answer of 81", "'id' does not have", "'17'", "--ignore-unknown", "--id"):
+        assert part in result.stderr
+    assert run(*words, "--ignore-unknown").exit_code == 0
+    assert stored["m.skops"].card_["readers"][0]["answers"] == 80

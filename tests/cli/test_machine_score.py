@@ -19,7 +19,18 @@ LUCK = np.random.RandomState(0)
 SIDE = np.where(CLASSES[1] == TRUTH, 1.0, -1.0)
 SCORE = 1 / (1 + np.exp(-2 * SIDE - 1.5 * LUCK.normal(size=80)))
 SCORED = COLUMNS | {"ai": SCORE.tolist()}
-ROLES = ("--label", "diagnosis", "--human", "reader_1", "--id", "id", "--drop", "patient")
+ROLES = (
+    "--label",
+    "diagnosis",
+    "--human",
+    "reader_1",
+    "--id",
+    "id",
+    "--drop",
+    "patient",
+    "--keep",
+    "reader_2",
+)
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """Curves against the budget: equal to a plain loop, on splits that keep their promises."""
 
+import warnings
 from functools import partial
 
 import numpy as np
@@ -297,3 +298,22 @@ def test_labels_that_are_words_need_a_positive_class_and_say_so_before_any_fit()
     team = StubTeam(budget=0.25).fit(X[train], words[train])
     answer = team.predict_assisted(X[test], human[test], batch=True)
     assert curve.values["f1"][0, 0] == f1_score(words[test], answer, pos_label="sick")
+
+
+class Warns(StubTeam):
+    """Warns of its part of the samples, as of answers that are missing there."""
+
+    def fit(self, X, y, human_labels=None):
+        warnings.warn(
+            f"no answer was given for {int(abs(X[0, 0]) * 1e6)} of {len(X)} cases", stacklevel=2
+        )
+        return super().fit(X, y)
+
+
+def test_what_each_split_warns_of_is_said_once():
+    """Texts with other numbers on each split were notes of their own."""
+    cv = ShuffleSplit(6, random_state=0)
+    with pytest.warns(UserWarning, match="no answer was given") as caught:
+        automation_curve(Warns(), X, Y, human_labels=HUMAN, budgets=[0.2], cv=cv)
+    (text,) = [str(warning.message) for warning in caught]
+    assert text.endswith("more like this, with other numbers)")

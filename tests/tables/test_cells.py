@@ -50,7 +50,7 @@ def test_a_cell_is_a_number_missing_or_refused(cell):
     if math.isnan(value):
         assert cell.strip().lower() in MISSING
     else:
-        assert float(cell) == value
+        assert float(cell.strip()) == value
 
 
 @pytest.mark.parametrize(
@@ -135,6 +135,31 @@ def test_decimal_commas_become_points_where_they_are_said_to_be():
 def test_a_point_among_decimal_commas_is_refused():
     with pytest.raises(CellError, match=r"'1.234' in row 2 .* has a point"):
         with_points(pa.table({"a": ["1,5", "1.234"]}), ["a"])
+    with pytest.raises(CellError, match=r"'2.5' in row 3 .* has a point"):
+        with_points(pa.table({"a": ["1.728,03", "1.234", "2.5"]}), ["a"])
+    with pytest.raises(CellError, match=r"'1.234' in row 1 .* can mean two things"):
+        with_points(pa.table({"a": ["1.234", "5.678"]}), ["a"])
+
+
+def test_what_a_mark_means_is_decided_by_column():
+    """The advice went in a circle: a column with commas needed --decimal , and one with points did not."""
+    table = pa.table(
+        {
+            "commas": ["0,5", "12", "-3,25"],
+            "points": ["0.5", "1.234", "-3.25"],
+            "thousands": ["1.728,03", "1.234", "0,5"],
+            "millions": ["1.234.567", "1.234", "7"],
+        }
+    )
+    changed = with_points(table, table.column_names)
+    assert changed["commas"].to_pylist() == ["0.5", "12", "-3.25"]
+    assert changed["points"].to_pylist() == ["0.5", "1.234", "-3.25"]
+    assert changed["thousands"].to_pylist() == ["1728.03", "1234", "0.5"]
+    assert changed["millions"].to_pylist() == ["1234567", "1234", "7"]
+    english = pa.table({"a": ["1,728.03", "1,234", "0.5"], "b": ["1,234", "5,678", "x,y"]})
+    changed = with_points(english, ["a", "b"], ".")
+    assert changed["a"].to_pylist() == ["1728.03", "1234", "0.5"]
+    assert changed["b"].to_pylist() == ["1,234", "5,678", "x,y"]
 
 
 # -- cell by cell, as a single case is read ----------------------------------------------------

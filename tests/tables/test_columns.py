@@ -74,7 +74,7 @@ def test_left_out(name, values, says):
 def test_the_user_has_the_last_word():
     assert describe("x", column(MANY), "category").categories == tuple(sorted(MANY))
     assert describe("case_id", column(list(range(N))), "number").kind == "number"
-    assert describe("zip", column(["0150", "0151"] * 30)).kind == "number"
+    assert describe("level", column(["0150", "0151"] * 30)).kind == "number"
     assert describe("zip", column(["0150", "0151"] * 30), "category").categories == ("0150", "0151")
     with pytest.raises(CellError, match="'word 0'"):
         describe("x", column(MANY), "number")
@@ -92,3 +92,14 @@ def test_names_of_identifiers():
         assert IDENTIFIER.fullmatch(name), name
     for name in ("paid", "acid", "width", "identity", "ideal", "valid", "COVID", "Plaid"):
         assert not IDENTIFIER.fullmatch(name), name
+
+
+@pytest.mark.parametrize(
+    "name", ["zip", "PLZ", "home_postcode", "ZIP code", "postal code", "Phone"]
+)
+def test_codes_are_not_numbers_to_be_averaged(name):
+    assert describe(name, column(["0150", "0151"] * 30)).kind == "category"
+    found = describe(name, column([str(10_000 + 7 * i) for i in range(60)]))
+    assert (found.kind, "code by its name" in found.reason) == (None, True)
+    assert describe(name, column(["0150", "0151"] * 30), "number").kind == "number"
+    assert describe("zipper width", column(["1", "2", "3"] * 10)).kind == "number"

@@ -19,7 +19,7 @@ from deferlearn.tables import (
     load_decider,
     select_cases,
 )
-from deferlearn.tables.decider import MEMBER
+from deferlearn.tables.decider import FORMAT, MEMBER
 from deferlearn.teams import AssistedSVC, AssistedSVCCV, DeferralPolicy, FullAutomation
 from deferlearn.teams.candidates import DEFAULT_POLICIES
 from deferlearn.teams.decider import Decider
@@ -72,7 +72,7 @@ def models():
             table = {column: columns[column] for column in USED}
             fitted = TabularTeam([("table", TableEncoder()), ("team", TEAMS[name])])
             fitted.fit(table, columns["diagnosis"], team__human_labels=columns["reader_1"])
-            fitted.card_ = {"format": 1}
+            fitted.card_ = {"format": FORMAT}
             made[name] = fitted
         return made[name]
 
@@ -102,7 +102,9 @@ def test_one_by_one_is_the_batch_and_the_estimator(name, models, new, tmp_path):
     for team in (model, again):
         np.testing.assert_array_equal(batch.decision_value, team.decision_function(new))
         np.testing.assert_array_equal(batch.deferral_score, team.deferral_score(new))
-        np.testing.assert_array_equal(batch.deferred, team.defer(new))
+        unusual = np.array(team.unusual(new))
+        np.testing.assert_array_equal(batch.unusual, unusual)
+        np.testing.assert_array_equal(batch.deferred, team.defer(new) | (unusual != ""))
         np.testing.assert_array_equal(batch.machine_answer, team.predict(new))
     features = model.encoder.transform(new)
     for budget in (None, 0, 7, 0.5, 1.0):
@@ -122,7 +124,7 @@ def test_other_teams_decide_as_estimators(team, new, tmp_path):
     columns = rows_of(60, 0)
     model = TabularTeam([("table", TableEncoder()), ("team", team)])
     model.fit({name: columns[name] for name in USED}, columns["diagnosis"])
-    model.card_ = {"format": 1}
+    model.card_ = {"format": FORMAT}
     deferlearn.save(model, tmp_path / "m.skops", trusted=["stub_team.StubTeam"])
     if isinstance(team, StubTeam):
         assert model.decider().team is model.team
@@ -131,7 +133,8 @@ def test_other_teams_decide_as_estimators(team, new, tmp_path):
     assert isinstance(decider.team, AssistedSVC)
     assert decider.version.startswith("deferlearn-")
     batch = decider.decide(new)
-    np.testing.assert_array_equal(batch.deferred, model.defer(new))
+    usual = decider.decide(new, defer_unusual=False)
+    np.testing.assert_array_equal(usual.deferred, model.defer(new))
     assert batch.deferred.tolist() == [
         bool(decider.decide(new.iloc[[row]]).deferred[0]) for row in range(len(new))
     ]

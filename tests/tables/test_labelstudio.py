@@ -22,9 +22,9 @@ ROUTED = {
 CASES = {"name": ["p", "q", "r", "ß"], "size": ["1", "2", "", "4"], "truth": ["a"] * 4}
 
 
-def tasks(identifier="name", split=2):
+def tasks(identifier="name", split=2, predictions=True):
     file = io.BytesIO()
-    writer = TaskWriter(file, identifier, hidden=["truth", "reader"])
+    writer = TaskWriter(file, identifier, ["truth", "reader"], predictions)
     for rows in (slice(0, split), slice(split, None)):
         part = [{k: v[rows] for k, v in table.items()} for table in (CASES, ROUTED)]
         writer.write(*map(pa.table, part))
@@ -47,6 +47,13 @@ def test_tasks_hold_data_predictions_and_scores():
     (prediction,) = written[0]["predictions"]
     assert (prediction["model_version"], prediction["score"]) == ("m", 0.5)
     assert prediction["result"][0]["value"] == {"choices": ["a"]}
+
+
+def test_by_default_nothing_of_the_machine_is_in_a_task():
+    """Label Studio shows predictions, and people agree with what they are shown."""
+    for task in tasks(predictions=False):
+        assert task.keys() == {"data"}
+        assert task["data"].keys() == {"id", "case"}
 
 
 def test_rows_name_cases_that_have_no_name():
@@ -185,7 +192,7 @@ def test_how_sure_the_machine_is_of_several_classes():
     routed = {k: v for k, v in ROUTED.items() if k != "decision_value"}
     routed["probability"] = [0.4, 0.5, float("nan"), 0.9]
     file = io.BytesIO()
-    writer = TaskWriter(file, "name")
+    writer = TaskWriter(file, "name", predictions=True)
     writer.write(pa.table(CASES), pa.table(routed))
     writer.close()
     found = [task["predictions"][0].get("score") for task in json.loads(file.getvalue())]

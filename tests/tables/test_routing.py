@@ -9,6 +9,7 @@ from scipy import stats
 
 from case_tables import make_cases
 from deferlearn.tables import Router, TableError, fit_table, select_cases
+from deferlearn.tables.guard import learn_guard
 from deferlearn.tables.routing import COLUMNS
 from deferlearn.teams import threshold as _threshold
 
@@ -77,6 +78,7 @@ class Scores:
 
     def __init__(self, floor=-np.inf):
         self.encoder = self.team = self.chosen = self
+        self.guard = learn_guard(["s"], {}, np.empty((0, 1)))
         self.floor = floor
         self.deferral_threshold_ = 0.0
         self.card_ = {"score_percentiles": [0.0] * 101, "columns": {"s": "number"}}
@@ -224,3 +226,82 @@ def test_progress_is_told(model, new):
 def test_shares_that_are_none(model, options):
     with pytest.raises(TableError, match=next(iter(options))):
         Router(model, **options)
+
+
+# -- cases that the model was never meant for ----------------------------------------------------
+
+
+def spoiled(new, rows):
+    """New cases, some of which have a size in another unit."""
+    sizes = [1000 * v if row < rows else v for row, v in enumerate(new["size"].to_pylist())]
+    return new.set_column(1, "size", [sizes])
+
+
+def test_unusual_cases_are_marked_counted_and_taken_by_humans(model, new):
+    routed, router = route(model, spoiled(new, 5), 3)
+    unusual = routed["unusual"].to_pylist()
+    assert unusual == [bool(text) for text in model.unusual(spoiled(new, 5))]
+    assert sum(unusual[:5]) >= 4
+    assert sum(unusual[5:]) == 0
+    for row in routed.to_pylist():
+        assert row["deferred"] or not row["unusual"]
+        if row["unusual"]:
+            assert row["reason"].startswith("human: unusual case, 'size' is ")
+            assert "in training" in row["reason"]
+            assert row["reason"].endswith("the machine's error is not known here")
+    assert router.totals.unusual == router.totals.unusual_deferred == sum(unusual)
+    first, second = router.totals.notes()[:2]
+    assert first.startswith(f"{sum(unusual)} of 101 cases are unusual")
+    assert "'size' is" in second
+
+
+def test_unusual_cases_may_stay_with_the_machine(model, new):
+    routed, router = route(model, spoiled(new, 5), 30, defer_unusual=False)
+    assert routed["deferred"].to_pylist() == model.defer(spoiled(new, 5)).tolist()
+    assert router.totals.unusual > router.totals.unusual_deferred
+    kept = [r for r in routed.to_pylist() if r["unusual"] and not r["deferred"]]
+    assert all("unusual case, 'size' is" in row["reason"] for row in kept)
+    assert "not to be trusted" in router.totals.notes()[0]
+
+
+@pytest.mark.parametrize("rows", [13, 200])
+def test_unusual_cases_come_first_within_the_budget(model, new, rows):
+    table = spoiled(new, 30)
+    unusual = np.array([bool(text) for text in model.unusual(table)])
+    routed, router = route(model, table, rows, budget=10)
+    deferred = np.array(routed["deferred"])
+    assert deferred.sum() == 10
+    assert (deferred <= unusual).all()
+    assert "The machine keeps" in router.totals.notes()[0]
+    more, _ = route(model, table, rows, budget=10, exceed_budget=True)
+    np.testing.assert_array_equal(np.array(more["deferred"]), unusual)
+    wide, _ = route(model, table, rows, budget=60)
+    assert np.array(wide["deferred"]).sum() == 60
+    assert (np.array(wide["deferred"]) >= unusual).all()
+
+
+def test_one_by_one_the_budget_is_watched(model, new):
+    assert route(model, new, 50)[1].over_budget() is None
+    assert route(model, spoiled(new, 2), 50)[1].over_budget() is None
+    assert route(model, spoiled(new, 101), 50)[1].over_budget() == 0.2
+    assert route(model, spoiled(new, 101), 50, exceed_budget=True)[1].over_budget() is None
+    assert route(model, spoiled(new, 101), 50, defer_unusual=False)[1].over_budget() is None
+
+
+def test_the_table_as_a_whole_is_looked_at(model, new):
+    _, router = route(model, spoiled(new, 101), 7)
+    assert any("multiplied by about" in note for note in router.totals.notes())
+    assert route(model, new, 101)[1].totals.shifts == []
+
+
+def test_unused_places_are_counted_and_can_be_used():
+    table = pa.table({"s": [0.5, -1.0, 2.0, -0.5]})
+    _, router = route(Scores(floor=0.0), table, 3, budget=3)
+    assert router.totals.unused == 1
+    assert router.totals.notes() == [
+        "1 place of the budget is unused: humans are not expected to do better there. "
+        "--use-full-budget uses them."
+    ]
+    routed, router = route(Scores(floor=0.0), table, 3, budget=3, use_full_budget=True)
+    assert routed["deferred"].to_pylist() == [True, False, True, True]
+    assert router.totals.notes() == []

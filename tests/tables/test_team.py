@@ -8,7 +8,7 @@ import pytest
 import deferlearn
 from case_tables import make_cases
 from deferlearn.tables import Router, TableError, as_table, fit_table, make_team, select_cases
-from deferlearn.tables.decisions import MAX_CASES, cross_validated_errors
+from deferlearn.tables.decisions import MAX_CASES, cross_validated_errors, sampled_rows
 from deferlearn.teams import AssistedSVCCV
 
 
@@ -112,10 +112,31 @@ def test_reasons_tell_the_expected_errors_of_the_team(cases, search):
         assert reason.endswith(f"; expected errors: machine {one:.2g}, human {other:.2g}")
 
 
-def test_many_cases_are_not_fitted_again_to_judge_them(cases, monkeypatch):
-    monkeypatch.setattr("deferlearn.tables.decisions.MAX_CASES", 79)
-    assert MAX_CASES >= 79
-    assert cross_validated_errors(None, cases) is None
+@pytest.mark.parametrize("group", [None, "patient"])
+def test_of_many_cases_a_sample_is_judged(group, monkeypatch):
+    """Above the limit nothing was judged, and nothing was said."""
+    assert MAX_CASES == 1000
+    monkeypatch.setattr("deferlearn.tables.decisions.MAX_CASES", 60)
+    cases = select_cases(make_cases(), "diagnosis", humans=["reader_1"], group=group)
+    model = fit_table(cases, alpha=0.1, drop=["id", "reader_2"])
+    errors = cross_validated_errors(model, cases)
+    assert 55 <= errors["team"]["cases"] <= 60
+    assert errors == cross_validated_errors(model, cases)
+    rows = sampled_rows(cases, 60, 0)
+    assert len(np.unique(rows)) == len(rows) <= 60
+    if group:  # whole groups
+        inside, outside = cases.groups[rows], np.delete(cases.groups, rows)
+        assert not set(inside.tolist()) & set(outside.tolist())
+    else:
+        shares = [np.mean(part == "ill") for part in (cases.truth, cases.truth[rows])]
+        assert abs(shares[0] - shares[1]) < 0.02
+
+
+def test_without_answers_there_is_no_assumed_human():
+    table = {k: v for k, v in make_cases().items() if not k.startswith("reader")}
+    cases = select_cases(table, "diagnosis", group="patient")
+    model = fit_table(cases, alpha=0.1, drop=["id"])
+    assert list(cross_validated_errors(model, cases)) == ["machine"]
 
 
 @pytest.mark.parametrize(

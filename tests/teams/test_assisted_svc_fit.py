@@ -17,7 +17,7 @@ from sklearn.svm import SVC
 from deferlearn import AssistedSVC, save
 from deferlearn.bounds import certificate
 from deferlearn.datasets import make_linear
-from deferlearn.humans import UniformHuman
+from deferlearn.humans import NoHumanWarning, UniformHuman
 from deferlearn.objective import SVMObjective
 from deferlearn.selection import (
     distorted_greedy,
@@ -317,6 +317,7 @@ def test_a_floor_keeps_the_minority():
     Z, y = imbalanced()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", NoHumanWarning)
         clf = AssistedSVC(
             random_state=0, min_kept_per_class=4, submodularity_ratio=0.5, alpha=3.0
         ).fit(Z, y)

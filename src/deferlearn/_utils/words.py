@@ -1,6 +1,10 @@
 """Words for numbers of things, so that messages count correctly."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
+
+# A number by itself: those in names, such as reader_1, tell things apart.
+NUMBER = re.compile(r"(?<![\w'])\d+(\.\d+)?(?![\w'])")
 
 
 def counted(n: int, noun: str, plural: str | None = None) -> str:
@@ -26,6 +30,35 @@ def counted(n: int, noun: str, plural: str | None = None) -> str:
     ('1 case', '0 cases', '2 classes')
     """
     return f"{n} {noun if n == 1 else plural or noun + 's'}"
+
+
+def without_repeats(texts: Iterable[str]) -> list[str]:
+    """Texts of which those that differ in their numbers only are kept once.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        Such as the warnings of many fits on parts of the same cases.
+
+    Returns
+    -------
+    kept : list of str
+        The first of each kind; if others differ from it, their number is said.
+
+    Examples
+    --------
+    >>> from deferlearn._utils.words import without_repeats
+    >>> without_repeats(["2 of 80 are empty", "3 of 79 are empty", "2 of 80 are empty", "reader_1 is late"])
+    ['2 of 80 are empty (and 1 more like this, with other numbers)', 'reader_1 is late']
+    """
+    kinds: dict[str, dict[str, None]] = {}
+    for text in texts:
+        kinds.setdefault(NUMBER.sub("#", text), {})[text] = None
+    kept = []
+    for alike in kinds.values():
+        more = f" (and {len(alike) - 1} more like this, with other numbers)"
+        kept.append(next(iter(alike)) + more * (len(alike) > 1))
+    return kept
 
 
 def listed(names: Sequence[str], most: int = 12) -> str:

@@ -8,6 +8,8 @@ from typing import NoReturn
 
 import typer
 
+from deferlearn._utils.words import without_repeats
+
 # A mistake of the user; a defect, or a full disk; Ctrl-C, as in shells.
 MISTAKE, FAILURE, STOPPED = 2, 1, 130
 
@@ -106,7 +108,7 @@ def noted() -> Iterator[list[str]]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield notes
-    notes += dict.fromkeys(
+    notes += without_repeats(
         " ".join(str(warning.message).split())
         for warning in caught
         if issubclass(warning.category, UserWarning)  # others are for programmers

@@ -92,10 +92,12 @@ def check_paths(outputs: Sequence[Path], inputs: Iterable[Path]) -> None:
         Files to be read.
     """
     from deferlearn.tables import TableError
-    from deferlearn.tables.writing import StagedFiles
+    from deferlearn.tables.writing import STDOUT, StagedFiles
 
     taken = {path.resolve() for path in inputs}
     for path in outputs:
+        if path == STDOUT:
+            continue
         if path.resolve() in taken:
             raise TableError(f"{path} would be overwritten: choose another name")
         taken.add(path.resolve())

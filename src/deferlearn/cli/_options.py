@@ -6,6 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
+from deferlearn.cli._screen import set_quiet
+
 # The largest seed of numpy's generator.
 MAX_SEED = 2**32 - 1
 # A longer number of cases is a mistake.
@@ -95,6 +97,15 @@ Seed = Annotated[
 Jobs = Annotated[int | None, option("Number of fits that run at the same time. Default: 1.", min=1)]
 AllJobs = Annotated[
     int | None, option("Number of jobs that run at the same time. Default: one per core.", min=1)
+]
+Quiet = Annotated[
+    bool,
+    typer.Option(
+        "--quiet",
+        "-q",
+        callback=set_quiet,
+        help="Print nothing but notes and errors, on stderr.",
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -16,6 +17,10 @@ from deferlearn._utils.progress import in_words, watched_by
 
 if TYPE_CHECKING:
     from rich.progress import Progress
+
+_quiet: ContextVar[bool] = ContextVar("quiet", default=False)
+# Whether results go to stderr, because stdout holds a table.
+_stderr: ContextVar[bool] = ContextVar("stderr", default=False)
 
 
 def say(*lines: str, err: bool = False) -> None:
@@ -28,11 +33,85 @@ def say(*lines: str, err: bool = False) -> None:
     err : bool, default=False
         Whether to print to stderr.
     """
-    from rich.console import Console
-
-    console = Console(stderr=err)
+    if is_quiet() and not err:
+        return
+    console = _console(err)
     for line in lines:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def say_notes(notes: Iterable[str]) -> None:
+    """Print what the user should know; with --quiet, too, but to stderr.
+
+    Parameters
+    ----------
+    notes : iterable of str
+        The notes.
+    """
+    say(*(f"Note: {note}" for note in notes), err=is_quiet())
+
+
+@contextmanager
+def all_to_stderr(wanted: bool) -> Iterator[None]:
+    """A context in which results are printed to stderr, because stdout holds a table.
+
+    Parameters
+    ----------
+    wanted : bool
+        Whether this is so.
+    """
+    token = _stderr.set(wanted)
+    try:
+        yield
+    finally:
+        _stderr.reset(token)
+
+
+@contextmanager
+def quietly(wanted: bool) -> Iterator[None]:
+    """A context in which no tables and no progress are printed.
+
+    Parameters
+    ----------
+    wanted : bool
+        Whether this is so.
+    """
+    token = _quiet.set(wanted)
+    try:
+        yield
+    finally:
+        _quiet.reset(token)
+
+
+def set_quiet(context: typer.Context, wanted: bool) -> bool:
+    """Print no tables and no progress until the command ends; the callback of --quiet.
+
+    Parameters
+    ----------
+    context : typer.Context
+        Of the command that runs.
+    wanted : bool
+        Whether this is so.
+
+    Returns
+    -------
+    bool
+        The same.
+    """
+    token = _quiet.set(wanted)
+    context.call_on_close(lambda: _quiet.reset(token))
+    return wanted
+
+
+def is_quiet() -> bool:
+    """Whether no tables and no progress are printed."""
+    return _quiet.get()
+
+
+def _console(err: bool = False) -> Any:
+    from rich.console import Console
+
+    return Console(stderr=err or _stderr.get())
 
 
 def print_json(result: dict[str, Any]) -> None:
@@ -43,7 +122,7 @@ def print_json(result: dict[str, Any]) -> None:
     result : dict
         Plain values.
     """
-    typer.echo(json.dumps(result, indent=2, allow_nan=False))
+    typer.echo(json.dumps(result, indent=2, allow_nan=False), err=_stderr.get())
 
 
 def print_facts(title: str, rows: Iterable[tuple[str, Any]]) -> None:
@@ -56,16 +135,18 @@ def print_facts(title: str, rows: Iterable[tuple[str, Any]]) -> None:
     rows : iterable of pairs
         A name and a value; markup is shown as it is.
     """
-    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
+
+    if is_quiet():
+        return
 
     table = Table(title=title, title_justify="left", show_header=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in rows:
         table.add_row(escape(name), escape(str(value)))
-    Console().print(table)
+    _console().print(table)
 
 
 def print_grid(title: str, headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -80,16 +161,18 @@ def print_grid(title: str, headings: Sequence[str], rows: Iterable[Sequence[Any]
     rows : iterable of sequences
         Cells; markup is shown as it is.
     """
-    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
+
+    if is_quiet():
+        return
 
     table = Table(title=title, title_justify="left")
     for place, heading in enumerate(headings):
         table.add_column(escape(heading), justify="right" if place else "left", overflow="fold")
     for row in rows:
         table.add_row(*(escape(str(cell)) for cell in row))
-    Console().print(table)
+    _console().print(table)
 
 
 def print_errors(title: str, errors: dict[str, dict[str, float]], key: str) -> None:
@@ -122,6 +205,9 @@ def status(text: str) -> Iterator[Any]:
     from rich.console import Console
 
     console = Console(stderr=True)
+    if is_quiet():
+        yield
+        return
     if not console.is_terminal:
         say(text, err=True)
         yield
@@ -143,7 +229,7 @@ def work_status(text: str) -> Iterator[None]:
 
     console = Console(stderr=True)
     with status(text) as shown:
-        if not console.is_terminal:
+        if not console.is_terminal or is_quiet():
             yield
             return
 
@@ -176,7 +262,7 @@ def progress_bar() -> Progress:
         TimeRemainingColumn(elapsed_when_finished=False),
         console=console,
         transient=True,
-        disable=not console.is_terminal,
+        disable=not console.is_terminal or is_quiet(),
     )
 
 

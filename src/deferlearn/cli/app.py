@@ -4,6 +4,7 @@ import typer
 
 from deferlearn import __version__
 from deferlearn.cli import apply as _apply
+from deferlearn.cli import evaluate as _evaluate
 from deferlearn.cli import fit as _fit
 from deferlearn.cli import labelstudio as _labelstudio
 from deferlearn.cli import report as _report
@@ -37,11 +38,11 @@ def unwrapped(text: str | None) -> str:
 app = typer.Typer(
     help="Support vector machines that learn which cases to defer to a human.",
     no_args_is_help=True,
-    add_completion=False,
 )
 app.command()(demo)
 for name, command, examples in (
     (_fit.NAME, _fit.fit, _fit.EXAMPLES),
+    (_evaluate.NAME, _evaluate.evaluate, _evaluate.EXAMPLES),
     (_apply.NAME, _apply.apply, _apply.EXAMPLES),
     (_report.NAME, _report.report, _report.EXAMPLES),
     (_labelstudio.NAME, _labelstudio.import_answers, _labelstudio.EXAMPLES),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,10 +16,18 @@ from deferlearn.cli import _options as shared
 from deferlearn.cli._errors import noted, reported, require
 from deferlearn.cli._files import check_paths
 from deferlearn.cli._options import argument, option, parse_budget
-from deferlearn.cli._screen import print_facts, print_json, say
+from deferlearn.cli._screen import (
+    all_to_stderr,
+    print_facts,
+    print_json,
+    progress_bar,
+    say,
+    say_notes,
+)
 
 if TYPE_CHECKING:
     from deferlearn.tables import Router, TableFile
+    from deferlearn.tables.writing import StagedFiles
 
 NAME = "apply"
 CHUNK_ROWS = 20_000
@@ -34,10 +43,14 @@ deferlearn apply model.skops new.csv --out routed.csv --audit 0.05 --seed 1 --la
 
 def apply(
     model: shared.Model,
-    cases: Annotated[Path, argument("CSV or parquet file of new cases.")],
+    cases: Annotated[Path, argument("CSV, parquet or Excel file of new cases.")],
     *,
     out: Annotated[
-        Path, option("File for the result: parquet for .parquet and .pq, CSV otherwise.")
+        Path,
+        option(
+            "File for the result: parquet for .parquet and .pq, Excel for .xlsx, CSV otherwise; - is the "
+            "standard output, and the summary then goes to stderr."
+        ),
     ],
     batch: Annotated[
         bool,
@@ -78,6 +91,14 @@ def apply(
             "beside it as .xml. Default: no tasks are written."
         ),
     ] = None,
+    with_predictions: Annotated[
+        bool,
+        typer.Option(
+            "--with-predictions",
+            help="Put the machine's answer into these tasks, where Label Studio shows it. Default: those "
+            "who answer do not see it.",
+        ),
+    ] = False,
     identifier: Annotated[
         str | None,
         option(
@@ -86,6 +107,29 @@ def apply(
             "--id",
         ),
     ] = None,
+    defer_unusual: Annotated[
+        bool,
+        typer.Option(
+            help="Give humans the cases that are unlike the training cases first: a number out of range, "
+            "a gap or a category that never occurred. They are marked and counted in any case.",
+        ),
+    ] = True,
+    exceed_budget: Annotated[
+        bool,
+        typer.Option(
+            "--exceed-budget",
+            help="Give humans all unusual cases, even if these are more than the budget. Default: the "
+            "budget is kept.",
+        ),
+    ] = False,
+    use_full_budget: Annotated[
+        bool,
+        typer.Option(
+            "--use-full-budget",
+            help="With --batch or --budget, use all places, also where humans are not expected to do "
+            "better. Default: such places stay unused.",
+        ),
+    ] = False,
     probabilities: Annotated[
         bool,
         typer.Option(
@@ -99,19 +143,21 @@ def apply(
     decimal: shared.Decimal = ".",
     encoding: shared.Encoding = "utf8",
     as_json: shared.AsJson = False,
+    quiet: shared.Quiet = False,
 ) -> None:
     """Write for each new case the machine's answer, whether a human should take it, and why.
 
     By default cases are decided one by one: a human takes a case if its score is above the model's
     threshold. With --batch or --budget, the cases of the file with the highest scores go to humans, and the
     file is read twice. Files may be larger than the memory. The result holds all columns of the file and
-    nine more, and with --probabilities also one per class; cells that a spreadsheet would run as a
+    ten more, and with --probabilities also one per class; cells that a spreadsheet would run as a
     formula get an apostrophe. The result is written completely or not at all.
     """
     require(NAME, "pyarrow")
     start = perf_counter()
     with reported(NAME):
         from deferlearn.tables import Router, load_decider, open_table
+        from deferlearn.tables.writing import StagedFiles
         from deferlearn.teams.budget import share_of
 
         share = None if budget is None else parse_budget(budget)
@@ -127,20 +173,40 @@ def apply(
             file.require([identifier], "given by --id")
         elif card.get("identifier") in file.columns:
             identifier = card["identifier"]
+        if label_studio is not None and identifier is None:
+            notes.append(
+                "The tasks name their cases by the numbers of the rows. To bring the answers back, pass "
+                "--id, the column with the names of the cases."
+            )
         if batch and share is None:
             share = share_of(card["budget"], card["rows"])
         if seed is None:
             seed = secrets.randbelow(shared.MAX_SEED + 1)
-        router = Router(
+        write = partial(_write, file=file, outputs=outputs, identifier=identifier)
+        write = partial(write, with_predictions=with_predictions, chunk_rows=chunk_rows)
+        make = partial(
+            Router,
             team,
-            budget=share,
             audit=audit,
             seed=seed,
             version=team.version,
-            decimal=decimal,
+            decimal=file.decimal,
             probabilities=probabilities,
+            defer_unusual=defer_unusual,
+            exceed_budget=exceed_budget,
+            use_full_budget=use_full_budget,
         )
-        n_tasks = _write(router, file, outputs, identifier, chunk_rows)
+        router = make(budget=share)
+        with StagedFiles() as files:
+            n_tasks = write(router, files)
+            if (kept := router.over_budget()) is not None:
+                share, router = kept, make(budget=kept)
+                notes.append(
+                    f"Unusual cases would have exceeded the budget of {kept:.1%}. So the file was decided "
+                    "as one batch, unusual cases first. Pass --exceed-budget to give humans all of them."
+                )
+                files.restart()
+                n_tasks = write(router, files)
     totals = router.totals
     result: dict[str, Any] = {
         "model_version": team.version,
@@ -150,6 +216,9 @@ def apply(
         "deferred": totals.deferred,
         "audited": totals.audited,
         "machine": totals.rows - totals.deferred - totals.audited,
+        "unusual": totals.unusual,
+        "unusual_deferred": totals.unusual_deferred,
+        "unused_places": totals.unused,
         "unknown_categories": {name: found._asdict() for name, found in totals.unknown.items()},
         "seconds": perf_counter() - start,
         "notes": notes + totals.notes(),
@@ -158,10 +227,11 @@ def apply(
         result["seed"] = seed
     if label_studio is not None:
         result["label_studio"] = {"tasks": str(label_studio), "setup": str(setup), "count": n_tasks}
-    if as_json:
-        print_json(result)
-    else:
-        _print(result)
+    with all_to_stderr(str(out) == "-"):
+        if as_json:
+            print_json(result)
+        else:
+            _print(result)
 
 
 def _check_columns(file: TableFile, card: dict[str, Any], probabilities: bool) -> None:
@@ -180,21 +250,29 @@ def _check_columns(file: TableFile, card: dict[str, Any], probabilities: bool) -
 
 
 def _write(
-    router: Router, file: TableFile, outputs: list[Path], identifier: str | None, chunk_rows: int
+    router: Router,
+    files: StagedFiles,
+    *,
+    file: TableFile,
+    outputs: list[Path],
+    identifier: str | None,
+    with_predictions: bool,
+    chunk_rows: int,
 ) -> int:
     """Route all cases into the result, and into tasks and their setup if wanted; the number of tasks."""
     from deferlearn.tables.errors import CellError, TableError
     from deferlearn.tables.labelstudio import TaskWriter, labelling_setup
-    from deferlearn.tables.writing import StagedFiles, table_writer
+    from deferlearn.tables.writing import table_writer
 
     card = router.model.card_
     out, *studio = outputs
-    with StagedFiles() as files, _progress(router) as seen:
-        writer = table_writer(out, files.open(out), file.delimiter, file.decimal)
+    with _progress(router, file.estimated_rows()) as seen:
+        encoding = "utf-8-sig" if file.marked else file.encoding
+        writer = table_writer(out, files.open(out), file.delimiter, file.decimal, encoding)
         tasks = None
         if studio:
             hidden = [card["label"], *(row["reader"] for row in card["readers"])]
-            tasks = TaskWriter(files.open(studio[0]), identifier, hidden)
+            tasks = TaskWriter(files.open(studio[0]), identifier, hidden, with_predictions)
             files.open(studio[1]).write(labelling_setup(card["classes"]).encode())
         try:
             for chunk, routed in router.route(lambda: file.chunks(chunk_rows), seen):
@@ -214,19 +292,13 @@ def _write(
 
 
 @contextmanager
-def _progress(router: Router) -> Iterator[Any]:
-    """Count the rows on stderr, if it is a terminal."""
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    console = Console(stderr=True)
-    counts = TextColumn("{task.completed:,.0f} rows")
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), counts, TimeElapsedColumn())
-    hidden = not console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
-        what = "Routing" if router.budget is None else "Scoring, then routing"
-        task = bar.add_task(what, total=None)
-        yield lambda rows: bar.advance(task, rows)
+def _progress(router: Router, rows: int | None) -> Iterator[Any]:
+    """Show how many rows are done and how long the others may take, if stderr is a terminal."""
+    passes = 1 if router.budget is None else 2
+    what = "Routing" if passes == 1 else "Scoring, then routing"
+    with progress_bar() as bar:
+        task = bar.add_task(what, total=None if rows is None else passes * rows)
+        yield lambda done: bar.advance(task, done)
 
 
 def _print(result: dict[str, Any]) -> None:
@@ -238,10 +310,12 @@ def _print(result: dict[str, Any]) -> None:
         ("deferred to humans", share["deferred"]),
         ("left to the machine", share["machine"]),
     ]
+    if result["unusual"]:
+        lines.append(("unusual cases", f"{result['unusual']:,} ({result['unusual'] / rows:.1%})"))
     if "seed" in result:
         lines.append(("audited by humans", f"{result['audited']:,}, random seed {result['seed']}"))
     print_facts("Routed", [*lines, ("model", result["model_version"])])
-    say(*(f"Note: {note}" for note in result["notes"]))
+    say_notes(result["notes"])
     if "label_studio" in result:
         studio = result["label_studio"]
         say(f"Tasks: {studio['tasks']} ({studio['count']}), labelling setup: {studio['setup']}")

@@ -27,6 +27,7 @@ from deferlearn.cli._screen import (
     print_grid,
     print_json,
     say,
+    say_notes,
     status,
     work_status,
 )
@@ -56,7 +57,7 @@ deferlearn fit cases.csv --label diagnosis --id id --label-studio export.json --
 
 
 def fit(
-    cases: Annotated[Path, argument("CSV or parquet file with one row per case.")],
+    cases: Annotated[Path, argument("CSV, parquet or Excel file with one row per case.")],
     *,
     label: Annotated[str, option("Column of the true labels, with two or more classes.")],
     out: Annotated[Path, option("File for the model; an existing file is replaced.")],
@@ -74,6 +75,13 @@ def fit(
         Path | None,
         answers_option("Export of Label Studio (JSON) with answers. Default: none."),
     ] = None,
+    ignore_unknown: Annotated[
+        bool,
+        answers_option(
+            "Leave out answers to cases that the table does not have. Default: they are an error.",
+            "--ignore-unknown",
+        ),
+    ] = False,
     identifier: Annotated[
         str | None,
         column(
@@ -129,12 +137,19 @@ def fit(
         list[str] | None,
         column("Column to take as numbers; can be repeated. Default: decided by its cells."),
     ] = None,
+    keep: Annotated[
+        list[str] | None,
+        column(
+            "Column to use as a feature although its values are the classes, as those of a reader are; can "
+            "be repeated. Default: such a column is an error."
+        ),
+    ] = None,
     seed: shared.Seed = 0,
     jobs: shared.Jobs = None,
     evaluate: Annotated[
         bool,
         typer.Option(
-            help="Estimate the errors on held-out cases, if there are at most 1000 cases."
+            help="Estimate the errors on held-out cases; of more than 1000 cases on a random sample."
         ),
     ] = True,
     certify: Annotated[
@@ -149,6 +164,7 @@ def fit(
     decimal: shared.Decimal = ".",
     encoding: shared.Encoding = "utf8",
     as_json: shared.AsJson = False,
+    quiet: shared.Quiet = False,
 ) -> None:
     """Learn from a table which cases humans should take, and a machine for the other cases.
 
@@ -176,9 +192,13 @@ def fit(
         file.require([group] if group else [], "given by --group")
         file.require(machine_score or [], "given by --machine-score")
         file.require(drop or [], "given by --drop")
+        file.require(keep or [], "given by --keep")
+        file.require(number or [], "given by --number")
+        file.require(category or [], "given by --category")
         # Imported here because it takes seconds: mistakes in the options are reported first.
         from deferlearn.tables import read_label_studio, select_cases
         from deferlearn.tables.cells import with_points
+        from deferlearn.tables.suspects import check_forgotten_readers, group_hints, telling_columns
 
         long: Any = None
         if answers is not None:
@@ -194,10 +214,12 @@ def fit(
             group=group,
             machine_score=machine_score,
             grades=None if grades is None else parse_grades(grades),
+            ignore_unknown=ignore_unknown,
         )
-        if decimal == ",":
-            used = [name for name in chosen.features.column_names if name not in (drop or [])]
-            chosen = replace(chosen, features=with_points(chosen.features, used))
+        decided = [name for names in (drop, category, number, keep) for name in names or []]
+        check_forgotten_readers(chosen, [*decided, *(machine_score or [])])
+        used = [name for name in chosen.features.column_names if name not in (drop or [])]
+        chosen = replace(chosen, features=with_points(chosen.features, used, file.decimal))
         files = dict(zip(("cases", "answers"), map(name_and_digest, inputs), strict=False))
         columns: dict[str, Any] = {
             "number": number or [],
@@ -208,6 +230,8 @@ def fit(
             chosen, columns, evaluate, budget=share, alpha=alpha, seed=seed, n_jobs=jobs
         )
         notes += _certify(model, len(chosen), certify)
+        notes += telling_columns(chosen, list(model.encoder.categories_))
+        notes += group_hints(chosen)
         model.card_.update(files=files, notes=notes)
         with status(f"Storing the model in {out}"):
             deferlearn.save(model, out)
@@ -222,6 +246,7 @@ def _fit(
 ) -> tuple[TabularTeam, list[str]]:
     """Fit a model and estimate its errors; also returns the notes for the user."""
     from deferlearn.tables import TableEncoder, TableError, fit_table
+    from deferlearn.tables.decisions import MAX_CASES
     from deferlearn.tables.team import check_settings
 
     # Mistakes are reported before the fit begins.
@@ -244,8 +269,12 @@ def _fit(
                 errors, why = _held_out_errors(model, cases, options["seed"])
     notes += why
     model.card_["errors"] = errors
-    if cases.answers is None:
-        notes.append("There are no answers, so humans are taken to be always right.")
+    if errors is not None and len(cases) > MAX_CASES:
+        notes.append(
+            f"The errors were estimated on a random sample of {MAX_CASES} of the {len(cases)} cases: teams "
+            "that were fitted on a part of the sample decided the rest of it. The model has learned from "
+            "all cases, and should err a little less."
+        )
     if errors is not None and model.card_["tuned"]:
         notes.append(
             "Machine and policy were chosen on the same cases, so the errors of machine and team are a "
@@ -287,7 +316,7 @@ def _print(card: dict[str, Any], out: Path) -> None:
     rows = f"{card['rows']}"
     if card["rows_without_label"]:
         rows += f", and {card['rows_without_label']} without a label, left out"
-    how = "tuned for the team" if card["tuned"] else "as given"
+    how = "tuned for the team" if card["tuned"] else "which goes with --alpha"
     budget = card["budget"]
     share = f"{budget:.1%} of the cases" if isinstance(budget, float) else counted(budget, "case")
     print_facts(
@@ -316,9 +345,10 @@ def _print(card: dict[str, Any], out: Path) -> None:
         print_grid("Readers", ["reader", "answers", "error"], readers)
     errors = card["errors"]
     if errors:
-        cases = counted(errors["team"]["cases"], "held-out case")
+        cases = counted(errors["machine"]["cases"], "held-out case")
         print_errors(f"Errors on {cases}", errors, "error")
-    say(*(f"Note: {note}" for note in card["notes"]), f"Model: {out}")
+    say_notes(card["notes"])
+    say(f"Model: {out}")
 
 
 def _machine(card: dict[str, Any]) -> str:

@@ -1,6 +1,5 @@
 """`deferlearn import-answers`: answers from Label Studio's export as a long table."""
 
-import io
 from collections import Counter
 from pathlib import Path
 from typing import Annotated
@@ -28,7 +27,11 @@ def import_answers(
     export: Annotated[Path, argument("Export of Label Studio in the format JSON.")],
     *,
     out: Annotated[
-        Path, option("File for the answers: parquet for .parquet and .pq, CSV otherwise.")
+        Path,
+        option(
+            "File for the answers: parquet for .parquet and .pq, Excel for .xlsx, CSV otherwise; - is the "
+            "standard output."
+        ),
     ],
     case: Annotated[
         str, typer.Option(help="Entry of each task's data that holds the name of the case.")
@@ -39,6 +42,7 @@ def import_answers(
     delimiter: shared.Delimiter = None,
     encoding: shared.Encoding = "utf8",
     as_json: shared.AsJson = False,
+    quiet: shared.Quiet = False,
 ) -> None:
     """Turn annotations of Label Studio into a table with the columns case, reader and answer.
 
@@ -48,32 +52,22 @@ def import_answers(
     """
     require(NAME, "pyarrow")
     with reported(NAME):
-        from deferlearn.tables import TableError, as_table, read_label_studio
+        from deferlearn.tables import as_table, read_label_studio
         from deferlearn.tables.files import check_encoding, delimiter_of
-        from deferlearn.tables.writing import CsvWriter, StagedFiles, table_writer
+        from deferlearn.tables.writing import StagedFiles, table_writer
 
         check_paths([out], [export])
         check_encoding(encoding)
         delimiter = delimiter_of(out, delimiter)
         answers = read_label_studio(export, case=case, question=question)
-        buffer = io.BytesIO()
-        writer = table_writer(out, buffer, delimiter)
-        writer.write(as_table(answers))
-        writer.close()
-        content = buffer.getvalue()
-        if isinstance(writer, CsvWriter):
-            try:
-                content = content.decode().encode(encoding)
-            except UnicodeEncodeError as error:
-                wrong = error.object[error.start : error.end]
-                raise TableError(
-                    f"{wrong!r} cannot be written in the encoding {encoding!r}: choose another"
-                ) from error
         with StagedFiles() as files:
-            files.open(out).write(content)
+            writer = table_writer(out, files.open(out), delimiter, encoding=encoding)
+            writer.write(as_table(answers))
+            writer.close()
     counts = Counter(answers["reader"])
-    if as_json:
+    if as_json and str(out) != "-":
         print_json({"answers": len(answers["case"]), "readers": dict(counts), "out": str(out)})
         return
-    print_grid("Answers", ["reader", "answers"], counts.items())
-    say(f"Answers: {out}")
+    if str(out) != "-":
+        print_grid("Answers", ["reader", "answers"], counts.items())
+        say(f"Answers: {out}")

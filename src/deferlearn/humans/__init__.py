@@ -8,6 +8,7 @@ one the loss 2.
 
 from deferlearn.humans.confused import ConfusedHuman
 from deferlearn.humans.dirichlet import DirichletDraw, DirichletHuman
+from deferlearn.humans.human import NoHumanWarning
 from deferlearn.humans.losses import (
     labels_from_scores,
     loss_from_labels,
@@ -22,6 +23,7 @@ __all__ = [
     "ConfusedHuman",
     "DirichletDraw",
     "DirichletHuman",
+    "NoHumanWarning",
     "SkilledHuman",
     "UniformHuman",
     "answers_from_table",

@@ -24,6 +24,21 @@ from deferlearn.humans.losses import loss_from_labels, loss_from_scores
 LOSS_UNDECIDED = 1.0
 
 
+class NoHumanWarning(UserWarning):
+    """`fit` was given no human, who is then taken to be always right.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from deferlearn import AssistedSVC
+    >>> from deferlearn.datasets import make_linear
+    >>> from deferlearn.humans import NoHumanWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", NoHumanWarning)  # it is meant so
+    ...     team = AssistedSVC(budget=0.2, random_state=0).fit(*make_linear(60, random_state=0))
+    """
+
+
 @dataclass(frozen=True)
 class Human:
     """What is known of the human on each sample.
@@ -64,6 +79,14 @@ class Human:
 
     def warn(self, *, gaps: bool = True, stacklevel: int = 2) -> None:
         """Warn of what the user should know; without ``gaps``, not of samples without an answer."""
+        if not self.given:
+            warnings.warn(
+                "No human was given to fit, so humans are taken to be always right: give human_labels, "
+                "human_scores or human_loss. Note that score, cross_val_score and GridSearchCV judge the "
+                "machine alone; score_assisted judges the team.",
+                NoHumanWarning,
+                stacklevel=stacklevel + 1,
+            )
         for note in self.notes + (self.gap_notes if gaps else ()):
             warnings.warn(note, UserWarning, stacklevel=stacklevel + 1)
 

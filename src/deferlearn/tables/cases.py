@@ -130,6 +130,7 @@ def select_cases(
     machine_score: str | Sequence[str] | None = None,
     grades: Sequence[str] | None = None,
     classes: Sequence[str] | None = None,
+    ignore_unknown: bool = False,
 ) -> Cases:
     """Split a table into features, truth and answers.
 
@@ -155,6 +156,8 @@ def select_cases(
     classes : sequence of str or None, default=None
         All labels, if a model knows them already: then some may have no case here. None takes them from
         the table.
+    ignore_unknown : bool, default=False
+        Whether to leave out answers to cases that are not in the table. Otherwise they are an error.
 
     Returns
     -------
@@ -187,7 +190,8 @@ def select_cases(
     if answers is not None:
         if identifier is None:
             raise TableError("answers need an identifier: the column that names the cases")
-        _merge(wide, _long_answers(as_table(answers), _identifiers(table, identifier), known))
+        names = _identifiers(table, identifier)
+        _merge(wide, _long_answers(as_table(answers), names, known, identifier, ignore_unknown))
     for name, column in wide.items():
         _check_answers(name, column, labelled, known)
     cases = Cases(
@@ -335,15 +339,40 @@ def _identifiers(table: Any, identifier: str) -> list[str]:
     return names
 
 
-def _long_answers(table: Any, identifiers: list[str], classes: tuple[str, ...]) -> dict[str, Texts]:
+def _long_answers(
+    table: Any,
+    identifiers: list[str],
+    classes: tuple[str, ...],
+    identifier: str,
+    ignore_unknown: bool,
+) -> dict[str, Texts]:
     """One column per reader, from a table with one row per answer."""
     names = ("case", "reader", "answer")
     missing = missing_columns(names, table.column_names)
     if missing:
         raise TableError(f"the answers have no column {missing}")
     columns = {name: _texts(table, name) for name in names}
-    columns["case"] = _unguarded(columns["case"], set(identifiers))
+    known = set(identifiers)
+    columns["case"] = _unguarded(columns["case"], known)
     columns["answer"] = _unguarded(columns["answer"], set(classes))
+    strangers = [name for name in columns["case"] if name is not None and name not in known]
+    if strangers and not ignore_unknown:
+        raise TableError(
+            f"{counted(len(strangers), 'answer')} of {len(columns['case'])} "
+            f"{'is' if len(strangers) == 1 else 'are'} to cases that column {identifier!r} does not have, "
+            f"such as {strangers[0]!r}: pass the column with these names by --id, or leave such answers "
+            "out by --ignore-unknown"
+        )
+    if len(strangers) == len(columns["case"]):
+        raise TableError(
+            f"no answer is to a case that column {identifier!r} has: pass the column with names such as "
+            f"{strangers[0]!r} by --id"
+        )
+    kept = [name is None or name in known for name in columns["case"]]
+    columns = {
+        name: [cell for cell, keep in zip(cells, kept, strict=True) if keep]
+        for name, cells in columns.items()
+    }
     try:
         matrix, readers = answers_from_table(columns, identifiers)
     except ValueError as error:

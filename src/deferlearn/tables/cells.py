@@ -203,13 +203,31 @@ def label_of(cell: Any) -> str | None:
     raise NotPlain
 
 
-def with_points(table: Any, names: list[str]) -> Any:
-    """Replace the decimal commas of some columns by points.
+def with_points(table: Any, names: list[str], decimal: str = ",") -> Any:
+    """Write the numbers of some columns with a decimal point and without marks of thousands.
+
+    It is decided for each column what its commas and points are. In a file with decimal commas, the
+    numbers of a column may have decimal commas (0,5), with points for thousands if some number shows that
+    they are (1.728,03), or decimal points throughout (0.5). In a file with decimal points it is the other
+    way round, but there decimal commas are not accepted.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The table.
+    names : list of str
+        Columns that may hold numbers.
+    decimal : {",", "."}, default=","
+        The decimal separator of the file.
+
+    Returns
+    -------
+    table : pyarrow.Table
 
     Raises
     ------
     CellError
-        If a number has a point: in a file with decimal commas, 1.234 can mean two things.
+        If a number can mean two things, such as 1.234 in a file with decimal commas.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -218,22 +236,50 @@ def with_points(table: Any, names: list[str]) -> Any:
         place = table.schema.get_field_index(name)
         if place < 0 or not pa.types.is_string(table.schema.field(place).type):
             continue
-        text = clean_text(table.column(place))
-        points = pc.and_(
-            pc.match_substring(text, "."), pc.match_substring_regex(text, f"^{NUMBER}$")
-        )
-        if pc.any(points).as_py():
-            row = pc.index(points, True).as_py()
+        column = table.column(place)
+        if not pc.any(pc.match_substring(column, ",")).as_py() and (
+            decimal == "." or not pc.any(pc.match_substring(column, ".")).as_py()
+        ):
+            continue
+        text = clean_text(column)
+        table = table.set_column(place, name, _plain_numbers(name, text, decimal))
+    return table
+
+
+def _plain_numbers(name: str, text: Any, decimal: str) -> Any:
+    """The cells of a column, with numbers written in the usual way."""
+    import pyarrow.compute as pc
+
+    other = "." if decimal == "," else ","
+    mark = rf"\{other}"
+    own = COMMA_NUMBER if decimal == "," else NUMBER
+    grouped = pc.match_substring_regex(text, rf"^[+-]?\d{{1,3}}({mark}\d{{3}})+(\{decimal}\d*)?$")
+    # Both marks, or several groups: here the other mark can only stand for thousands.
+    proof = pc.and_(
+        grouped,
+        pc.match_substring_regex(text, rf"{mark}\d{{3}}({mark}|\{decimal})"),
+    )
+    plain = pc.match_substring_regex(text, f"^{own}$")
+    if pc.any(proof).as_py():
+        text = pc.if_else(grouped, pc.replace_substring(text, other, ""), text)
+        plain = pc.or_(plain, grouped)
+    if decimal == ".":
+        return text
+    points = pc.and_(pc.match_substring(text, "."), pc.match_substring_regex(text, f"^{NUMBER}$"))
+    if pc.any(points).as_py():
+        commas = pc.any(pc.and_(plain, pc.match_substring(text, ","))).as_py()
+        clear = pc.any(pc.and_(points, pc.invert(grouped))).as_py()
+        if commas or not clear:
+            wrong = points if not commas else pc.and_(points, pc.invert(pc.and_(grouped, proof)))
+            row = pc.index(wrong, True).as_py()
             raise CellError(
                 name,
                 row,
                 text[row].as_py(),
-                "has a point although decimals have commas: write it with a comma",
+                "has a point although decimals have commas, and can mean two things: write all numbers "
+                "of the column in one way, without marks of thousands",
             )
-        commas = pc.match_substring_regex(text, f"^{COMMA_NUMBER}$")
-        replaced = pc.if_else(commas, pc.replace_substring(text, ",", "."), text)
-        table = table.set_column(place, name, replaced)
-    return table
+    return pc.if_else(plain, pc.replace_substring(text, ",", "."), text)
 
 
 def safe_text(column: Any) -> Any:

@@ -7,6 +7,8 @@ The rules apply in this order. Each column that is left out is listed with the r
 3. Only ``true`` and ``false``, in upper or lower case: a boolean.
 4. Only numbers: a number. The column is left out if it is constant, if it counts the rows, or if it is
    named like an identifier (``id``, ``case_id``, ``PatientID``) and holds whole numbers that hardly repeat.
+   Whole numbers in a column named like a code (``postcode``, ``zip``, ``PLZ``, ``phone``) are no
+   quantities: the column is a category, or left out if there are too many of them.
 5. Numbers with decimal commas: left out, with a hint. Commas are never guessed: 1,234 can mean two things.
 6. Mostly numbers: left out, with the first word among them.
 7. Other text: a category. The column is left out if it is constant, or has more than 50 different values or
@@ -33,6 +35,10 @@ MAX_CATEGORIES = 50
 MOSTLY = 0.8
 # Matches id, case_id, patient id, PatientID and uuid, but not paid or acid.
 IDENTIFIER = re.compile(r"(?i:id|uid|uuid|guid|.*[_ .\-](id|uid|uuid|guid))|.*[a-z](Id|ID)")
+# Whole numbers that stand for places or devices, and cannot be averaged.
+CODE = re.compile(
+    r"(?i:.*[_ .\-])?(?i:post_?(al)? ?codes?|postleitzahl|plz|zip( ?codes?)?|phone|fax|iban)"
+)
 DATE = r"^(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2}))([ T].*)?$"
 CLOCK = r"^\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?$"
 
@@ -117,7 +123,11 @@ def describe(
     if share == 1.0:
         return _number(name, column, distinct, len(text), max_categories)
     if _share(given, f"^{COMMA_NUMBER}$") >= MOSTLY:
-        return Column(None, "it seems to hold numbers with decimal commas: pass --decimal ,")
+        return Column(
+            None,
+            "it seems to hold numbers with decimal commas: pass --decimal , (columns with decimal points "
+            "stay as they are)",
+        )
     if share >= MOSTLY:
         word = given[pc.index(numeric, False).as_py()].as_py()
         return Column(None, f"mostly numbers, but also {word!r}: leave such cells empty")
@@ -135,6 +145,13 @@ def _number(name: str, column: Any, distinct: int, n_rows: int, max_categories: 
         counts = whole and n_rows > 2 and bool(np.all(np.diff(values) == 1.0))
     if counts:
         return Column(None, "it counts the rows")
+    if CODE.fullmatch(name) and bool(np.all((values == np.round(values)) | np.isnan(values))):
+        if not _too_many(distinct, n_rows, max_categories):
+            return Column(CATEGORY, categories=_categories(column))
+        values_ = counted(distinct, "different value")
+        return Column(
+            None, f"a code by its name, with {values_}: not a quantity (--number overrides)"
+        )
     named = IDENTIFIER.fullmatch(name) is not None
     if whole and named and _too_many(distinct, n_rows, max_categories):
         return Column(

@@ -14,11 +14,12 @@ from deferlearn._utils.packing import packed, unpacked
 from deferlearn._utils.types import Array, Bools, Labels
 from deferlearn.tables.encoding import Encoding
 from deferlearn.tables.errors import TableError
+from deferlearn.tables.guard import Guard
 from deferlearn.teams.decider import Decider, Judged
 from deferlearn.teams.storage import read_member
 
 # Format of the card; raised when its keys change their meaning.
-FORMAT = 1
+FORMAT = 2
 # The part of a model file that has everything needed to decide, as arrays.
 MEMBER = "decider.npz"
 
@@ -37,6 +38,8 @@ class Decided(NamedTuple):
         How much each case belongs with a human.
     deferred : ndarray of bool of shape (n_cases,)
         Whether a human takes the case.
+    unusual : ndarray of str of shape (n_cases,)
+        What makes a case unlike the training cases, such as a number out of range; empty if nothing does.
     probabilities : ndarray of shape (n_cases, n_classes)
         The probability of each class, as the machine sees it, in the order of the card's classes; NaN if
         it is not known.
@@ -46,6 +49,7 @@ class Decided(NamedTuple):
     decision_value: Array
     deferral_score: Array
     deferred: Bools
+    unusual: Labels
     probabilities: Array
 
 
@@ -59,6 +63,8 @@ class TableDecider:
         The model's card.
     encoder : Encoding
         From columns to features.
+    guard : Guard
+        Which cases are unusual.
     team : Decider or estimator
         The team as arrays. It is the estimator itself if its policy is not known in this form, such as a
         classifier of your own.
@@ -82,18 +88,21 @@ class TableDecider:
     ...     decider = load_decider(Path(folder) / "model.skops")
     >>> decided = decider.decide({"size": -2.0, "site": "Paris"})
     >>> decided.machine_answer[0], bool(decided.deferred[0])
-    (np.str_('well'), False)
+    (np.str_('well'), True)
+    >>> print(decided.unusual[0])
+    'site' has a category that did not occur in training
     >>> decider.decide([{"size": 0.1, "site": "Oslo"}, {"size": 2.0, "site": "Rome"}]).machine_answer
     array(['ill', 'ill'], dtype='<U4')
     """
 
     card_: dict[str, Any]
     encoder: Encoding
+    guard: Guard
     team: Any
     chosen: Any
     version: str = ""
 
-    def decide(self, cases: Any) -> Decided:
+    def decide(self, cases: Any, *, defer_unusual: bool = True) -> Decided:
         """Decide about cases, one by one.
 
         A case gets the same decision alone as among others. The only exception is a group of equal rows
@@ -104,12 +113,16 @@ class TableDecider:
         cases : dict, list of dict, DataFrame, dict of columns or pyarrow.Table
             One case as a dict of its cells, several as a list of such dicts, or a table. Columns that the
             model does not use are ignored.
+        defer_unusual : bool, default=True
+            Whether humans take cases that are unlike the training cases, whatever their scores are: the
+            machine knows nothing about such cases. See `deferlearn.tables.guard`.
 
         Returns
         -------
         Decided
         """
         codes, _ = self.encoder.codes(cases)
+        strange = self.guard.strange(codes)
         features = self.encoder.features(codes)
         if isinstance(self.team, Decider):
             judged = self.team.judge(features)
@@ -120,9 +133,13 @@ class TableDecider:
                 team.deferral_score(features),
                 team.defer(features),
             )
+        deferred = judged.deferred | strange.any(axis=1) if defer_unusual else judged.deferred
         return Decided(
             answers_of(self.team, features, judged.decision),
-            *judged[:3],
+            judged.decision,
+            judged.score,
+            deferred,
+            np.array(self.guard.reasons(codes, strange), dtype=str),
             probabilities_of(self.team, features, judged.decision),
         )
 
@@ -130,15 +147,23 @@ class TableDecider:
         """The part of the file that has everything needed to decide; None if there is no such part."""
         if not isinstance(self.team, Decider):
             return None
-        values = {"card": self.card_, "encoder": vars(self.encoder), "team": self.team.values()}
-        return packed(values)
+        return packed(
+            {
+                "card": self.card_,
+                "encoder": vars(self.encoder),
+                "guard": vars(self.guard),
+                "team": self.team.values(),
+            }
+        )
 
     @classmethod
     def unpacked(cls, content: bytes, version: str) -> Self:
         """The decider that was packed."""
         values = unpacked(content)
+        check_card(values["card"])
         team = Decider.from_values(values["team"])
-        return cls(values["card"], Encoding(**values["encoder"]), team, team, version)
+        encoder, guard = Encoding(**values["encoder"]), Guard(**values["guard"])
+        return cls(values["card"], encoder, guard, team, team, version)
 
 
 def answers_of(team: Any, features: Array, decision: Array) -> Labels:
@@ -217,11 +242,11 @@ def load_decider(path: str | os.PathLike[str]) -> TableDecider:
         model, version = load_team(path)
         return model.decider(version)
     try:
-        found = TableDecider.unpacked(part, version_of(content))
+        return TableDecider.unpacked(part, version_of(content))
+    except TableError as error:
+        raise TableError(f"{path} {error}") from error
     except Exception as error:  # whatever it is, the file is at fault
         raise TableError(f"{path} cannot be read: {error!r}") from error
-    check_card(found.card_, path)
-    return found
 
 
 def version_of(content: bytes) -> str:
@@ -229,9 +254,7 @@ def version_of(content: bytes) -> str:
     return f"deferlearn-{hashlib.sha256(content).hexdigest()[:12]}"
 
 
-def check_card(card: dict[str, Any], path: Path) -> None:
-    """Refuse the card of another format."""
+def check_card(card: dict[str, Any]) -> None:
+    """Refuse the card of another format; the message continues the name of the file."""
     if card.get("format") != FORMAT:
-        raise TableError(
-            f"{path} was written by another version of deferlearn: fit the model again"
-        )
+        raise TableError("was written by another version of deferlearn: fit the model again")

@@ -20,6 +20,7 @@ from deferlearn.tables.columns import CATEGORY, MAX_CATEGORIES, NUMBER, describe
 from deferlearn.tables.encoding import UNKNOWN, Encoding, Unknown
 from deferlearn.tables.errors import TableError
 from deferlearn.tables.frames import as_table
+from deferlearn.tables.guard import learn_guard
 
 # Rarer categories share one feature: a handful of rows says little about any of them.
 MIN_FREQUENCY = 5
@@ -63,6 +64,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Turns the codes of the columns that are used into features.
     encoding_ : deferlearn.tables.encoding.Encoding
         The same as arrays, which encode new tables.
+    guard_ : deferlearn.tables.guard.Guard
+        What each column looked like, to tell which new cases are unusual.
     feature_names_in_ : ndarray of str
         All columns of the table given to `fit`.
     n_features_in_ : int
@@ -159,6 +162,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             parts += [("category", one_hot, slice(n_numbers, last))]
         self.columns_ = ColumnTransformer(parts, sparse_threshold=0.0).fit(codes)
         self.encoding_ = replace(reader, **self._learned())
+        self.guard_ = learn_guard(self.encoding_.columns, self.categories_, codes)
         return self
 
     def codes(self, X: Any) -> tuple[Array, dict[str, Unknown]]:

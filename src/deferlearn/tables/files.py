@@ -1,4 +1,4 @@
-"""Read tables from CSV and parquet files, whole or in chunks, with every cell as it is in the file."""
+"""Read tables from CSV, parquet and Excel files, whole or in chunks, with every cell as it is there."""
 
 import codecs
 import hashlib
@@ -8,12 +8,14 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from deferlearn._utils.words import counted, listed
 from deferlearn.tables.errors import TableError
-from deferlearn.tables.frames import missing_columns
+from deferlearn.tables.excel import is_workbook, sheet_rows
+from deferlearn.tables.frames import missing_columns, nearest_first
 
 # Bytes of a CSV file that are parsed at a time. A row must fit into a block; memory holds a few blocks.
 BLOCK = 2**20
@@ -22,14 +24,15 @@ CHUNK_ROWS = 20_000
 PARQUET, ZIP = b"PAR1", b"PK\x03\x04"
 DELIMITERS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";"}
 DECIMALS = (".", ",")
+COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
 
 
 @dataclass(frozen=True)
 class TableFile:
-    r"""A CSV or parquet file whose columns are known and whose rows are not read yet.
+    r"""A CSV, parquet or Excel file whose columns are known and whose rows are not read yet.
 
-    Cells of a CSV file are text, exactly as in the file; what they mean is decided later, in the same way
-    for every chunk. Columns of a parquet file keep their types.
+    Cells of a CSV file are text, exactly as in the file, and so are cells of a workbook; what they mean is
+    decided later, in the same way for every chunk. Columns of a parquet file keep their types.
 
     Parameters
     ----------
@@ -45,6 +48,10 @@ class TableFile:
         Encoding of a CSV file.
     parquet : bool
         Whether it is a parquet file.
+    excel : bool
+        Whether it is a workbook of Excel, of which the first sheet is read.
+    marked : bool
+        Whether a CSV file begins with a byte order mark, as Excel writes it.
 
     Examples
     --------
@@ -66,6 +73,8 @@ class TableFile:
     decimal: str = "."
     encoding: str = "utf8"
     parquet: bool = False
+    excel: bool = False
+    marked: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -122,7 +131,8 @@ class TableFile:
         """
         missing = missing_columns(names, self.columns)
         if missing:
-            known = listed([repr(name) for name in self.columns])
+            wanted = next(name for name in names if name not in self.columns)
+            known = listed([repr(name) for name in nearest_first(wanted, self.columns)])
             raise TableError(
                 f"{self.path} has no column {missing}, {why}; it has {known}{self._separator_hint()}"
             )
@@ -147,12 +157,35 @@ class TableFile:
                 with _open_parquet(self) as file:
                     yield from file.iter_batches(batch_size=rows)
                 return
+            if self.excel:
+                yield from self._sheet_batches(rows)
+                return
             with _open_csv(self, {name: pa.string() for name in self.header}) as reader:
                 for batch in reader:
                     last = batch if batch.num_rows else last
                     yield batch.rename_columns(list(self.columns))
         if last is not None:
             self._refuse_open_quote(str(last.column(last.num_columns - 1)[-1]))
+
+    def _sheet_batches(self, rows: int) -> Iterator[Any]:
+        import pyarrow as pa
+
+        lines = sheet_rows(self.path)
+        next(lines)
+        while part := list(islice(lines, rows)):
+            arrays = [pa.array(cells, pa.string()) for cells in zip(*part, strict=True)]
+            yield pa.RecordBatch.from_arrays(arrays, names=list(self.columns))
+
+    def estimated_rows(self) -> int | None:
+        """About how many rows there are, from the size of the file; None if it is compressed."""
+        if self.parquet:
+            with _readable(self), _open_parquet(self) as file:
+                return int(file.metadata.num_rows)
+        if self.excel or self.path.suffix in COMPRESSED:
+            return None
+        with open(self.path, "rb") as file:
+            head = file.read(BLOCK)
+        return max(head.count(b"\n") * os.path.getsize(self.path) // max(len(head), 1) - 1, 1)
 
     def _refuse_open_quote(self, cell: str) -> None:
         """A quote that is never closed puts the rest of the file into one cell, without an error of Arrow.
@@ -164,7 +197,7 @@ class TableFile:
         with open(self.path, "rb") as file:
             file.seek(-min(os.path.getsize(self.path), 64), os.SEEK_END)
             tail = file.read().rstrip(b"\r\n\0")
-        if self.path.suffix in (".gz", ".bz2", ".zst", ".lz4") or tail.endswith(b'"'):
+        if self.path.suffix in COMPRESSED or tail.endswith(b'"'):
             return
         begin = cell.splitlines()[0][:40]
         raise TableError(
@@ -184,7 +217,8 @@ def open_table(
     Parameters
     ----------
     path : path-like
-        A CSV file, which may be compressed (.csv.gz), or a parquet file.
+        A CSV file, which may be compressed (.csv.gz), a parquet file, or a workbook of Excel (.xlsx), of
+        which the first sheet is read.
     delimiter : str or None, default=None
         The character between cells of a CSV file; None means a tab for .tsv files and a comma otherwise.
     decimal : {".", ","}, default="."
@@ -215,16 +249,32 @@ def open_table(
         raise TableError(f"{path} is empty")
     if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) and "16" not in encoding:
         raise TableError(f"{path} is not text in the encoding {encoding!r}: try --encoding utf-16")
-    if head == ZIP:
-        raise TableError(f"{path} is a workbook or an archive, not a CSV file: save it as CSV")
-    parquet = head == PARQUET
-    file_ = TableFile(path, (), delimiter, decimal, encoding, parquet)
+    parquet, excel = head == PARQUET, head == ZIP
+    if excel:
+        return _open_sheet(TableFile(path, (), excel=True))
+    marked = head.startswith(codecs.BOM_UTF8)
+    file_ = TableFile(path, (), delimiter, decimal, encoding, parquet, marked=marked)
     with _readable(file_), _open_parquet(file_) if parquet else _open_csv(file_, {}) as opened:
         names = (opened.schema_arrow if parquet else opened.schema).names
-    file_ = replace(file_, header=tuple(names))
+    return _named(replace(file_, header=tuple(names)))
+
+
+def _open_sheet(file: TableFile) -> TableFile:
+    if not is_workbook(file.path):
+        raise TableError(f"{file.path} is an archive, not a table: unpack it, or save it as CSV")
+    header = next(sheet_rows(file.path), None)
+    if header is None:
+        raise TableError(f"{file.path} is empty: its first sheet has no cells")
+    return _named(replace(file, header=tuple(header)))
+
+
+def _named(file_: TableFile) -> TableFile:
+    """The file, if all of its columns have different names."""
     twice = [name for name, count in Counter(file_.columns).items() if count > 1]
     if twice:
-        raise TableError(f"{path} has more than one column named {twice[0]!r}: rename all but one")
+        raise TableError(
+            f"{file_.path} has more than one column named {twice[0]!r}: rename all but one"
+        )
     return file_
 
 

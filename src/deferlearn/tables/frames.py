@@ -1,10 +1,14 @@
 """DataFrames and dicts of columns as Arrow tables."""
 
 from collections.abc import Iterable, Mapping
+from difflib import SequenceMatcher
 from typing import Any
 
 from deferlearn._utils.words import listed
 from deferlearn.tables.errors import TableError
+
+# Two names are similar if this share of their letters matches.
+SIMILAR = 0.5
 
 
 def as_table(data: Any) -> Any:
@@ -95,6 +99,36 @@ def _is_cell(value: Any) -> bool:
 
 def _is_frame(data: Any) -> bool:
     return type(data).__module__.split(".")[0] == "pandas"
+
+
+def nearest_first(name: str, known: Iterable[str]) -> list[str]:
+    """Names with those first that are similar to a name, so that a list of many shows the likely one.
+
+    Parameters
+    ----------
+    name : str
+        A name that was not found, perhaps because of a typing error.
+    known : iterable of str
+        The names that there are.
+
+    Returns
+    -------
+    names : list of str
+        Similar names, then the others in their order.
+
+    Examples
+    --------
+    >>> from deferlearn.tables.frames import nearest_first
+    >>> nearest_first("diagnose", ["id", "size", "Diagnosis"])
+    ['Diagnosis', 'id', 'size']
+    """
+
+    def likeness(other: str) -> float:
+        return SequenceMatcher(None, name.casefold(), other.casefold()).ratio()
+
+    known = list(known)
+    similar = sorted((other for other in known if likeness(other) > SIMILAR), key=likeness)
+    return [*reversed(similar), *(other for other in known if other not in similar)]
 
 
 def missing_columns(names: Iterable[str], known: Iterable[str]) -> str:

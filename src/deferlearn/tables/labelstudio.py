@@ -18,11 +18,13 @@ QUESTION, CASE = "answer", "case"
 
 
 class TaskWriter:
-    """Writes cases to a file for Label Studio: their data, and the machine's answer as a prediction.
+    """Writes cases to a file for Label Studio.
 
-    The score of a prediction says how sure the machine is: with two classes it is the distance from the
-    boundary in margins, at most 1, and with more the probability of the answer. Label Studio can sort the
-    tasks by it.
+    By default tasks hold nothing of the machine's: people tend to agree with what they are shown, and the
+    humans of the training data did not see it either. With predictions, Label Studio shows the machine's
+    answer. The score of a prediction says how sure the machine is: with two classes it is the distance from
+    the boundary in margins, at most 1, and with more the probability of the answer. Label Studio can sort
+    the tasks by it.
 
     Parameters
     ----------
@@ -32,6 +34,8 @@ class TaskWriter:
         Column with the names of the cases; None names them by the number of their row, from 1.
     hidden : sequence of str, default=()
         Columns that the readers must not see: the truth, and the answers of others.
+    predictions : bool, default=False
+        Whether tasks hold the machine's answer, and why the case is deferred.
 
     Attributes
     ----------
@@ -57,14 +61,19 @@ class TaskWriter:
     >>> writer.write(pa.table({"id": ["c7"], "age": ["61"], "truth": ["well"]}), pa.table(routed))
     >>> writer.close()
     >>> (task,) = json.loads(file.getvalue())
-    >>> task["data"]["case"], task["predictions"][0]["score"]
-    ({'id': 'c7', 'age': '61'}, 0.25)
+    >>> task["data"]["case"], "predictions" in task
+    ({'id': 'c7', 'age': '61'}, False)
     """
 
     def __init__(
-        self, file: BinaryIO, identifier: str | None = None, hidden: Sequence[str] = ()
+        self,
+        file: BinaryIO,
+        identifier: str | None = None,
+        hidden: Sequence[str] = (),
+        predictions: bool = False,
     ) -> None:
         self._file, self._identifier, self._hidden = file, identifier, set(hidden)
+        self._predictions = predictions
         self._rows = 0
         self.count = 0
         file.write(b"[")
@@ -92,7 +101,9 @@ class TaskWriter:
         for name, data, decision in zip(
             names, shown.to_pylist(), routed.take(taken).to_pylist(), strict=True
         ):
-            text = json.dumps(_task(name, data, decision), ensure_ascii=False, allow_nan=False)
+            text = json.dumps(
+                _task(name, data, decision, self._predictions), ensure_ascii=False, allow_nan=False
+            )
             self._file.write(b"," * (self.count > 0) + b"\n" + text.encode())
             self.count += 1
         self._rows += chunk.num_rows
@@ -102,7 +113,11 @@ class TaskWriter:
         self._file.write(b"\n]\n")
 
 
-def _task(name: str | None, data: dict[str, Any], decision: dict[str, Any]) -> dict[str, Any]:
+def _task(
+    name: str | None, data: dict[str, Any], decision: dict[str, Any], predictions: bool
+) -> dict[str, Any]:
+    if not predictions:  # the score, the audit and the reason would give the machine's opinion away
+        return {"data": {"id": name, CASE: data}}
     two = "decision_value" in decision
     result = {
         "from_name": QUESTION,

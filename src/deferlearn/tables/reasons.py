@@ -68,6 +68,12 @@ class Batch:
         )
 
 
+def unusual_first(clauses: Iterable[str], why: Iterable[str], taken: Bools) -> Iterable[str]:
+    """Clauses with another reason for the cases that humans take because they are unusual."""
+    for clause, own, instead in zip(clauses, why, taken.tolist(), strict=True):
+        yield f"unusual case, {own}" if instead else clause
+
+
 def sentences(
     clauses: Iterable[str],
     answers: NDArray[Any],
@@ -76,6 +82,7 @@ def sentences(
     audit: Bools,
     expected: tuple[Array, Array] | None = None,
     probability: Array | None = None,
+    unusual: Iterable[str] | None = None,
 ) -> list[str]:
     """One sentence per case: who takes it, by which rule, and how sure the machine is.
 
@@ -94,6 +101,9 @@ def sentences(
     probability : ndarray or None, default=None
         How likely the machine's answers are to be right, which is said instead of the decision value if
         there are more than two classes.
+    unusual : iterable of str or None, default=None
+        What is unusual about each case, empty if it is usual. What the machine expects of an unusual case
+        is not said.
 
     Returns
     -------
@@ -118,13 +128,18 @@ def sentences(
         f"{who}: {clause}; machine's answer {answer!r}{how}"
         for who, clause, answer, how in zip(words, clauses, answers.tolist(), sure, strict=True)
     ]
-    if expected is None:
-        return reasons
-    machine, human = (errors.tolist() for errors in expected)
-    return [
-        f"{reason}; expected errors: machine {one:.2g}, human {other:.2g}"
-        for reason, one, other in zip(reasons, machine, human, strict=True)
-    ]
+    ends = [""] * len(reasons)
+    if expected is not None:
+        machine, human = (errors.tolist() for errors in expected)
+        ends = [
+            f"; expected errors: machine {one:.2g}, human {other:.2g}"
+            for one, other in zip(machine, human, strict=True)
+        ]
+    for row, why in enumerate(unusual or ()):
+        if why:
+            known = "" if deferred[row] and why in reasons[row] else f"unusual case, {why}; "
+            ends[row] = f"; {known}the machine's error is not known here"
+    return [f"{reason}{end}" for reason, end in zip(reasons, ends, strict=True)]
 
 
 def _by_margin(decision: Array) -> list[str]:

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from deferlearn._utils.types import Array, Bools
-from deferlearn._utils.words import counted
 from deferlearn.tables.cells import with_points
 from deferlearn.tables.columns import NUMBER, score_names
 from deferlearn.tables.decider import TableDecider, answers_of, probabilities_of
 from deferlearn.tables.encoding import Unknown
 from deferlearn.tables.errors import CellError, TableError
 from deferlearn.tables.frames import as_table
-from deferlearn.tables.reasons import Batch, OneByOne, sentences
-from deferlearn.teams.budget import count_of
+from deferlearn.tables.reasons import Batch, OneByOne, sentences, unusual_first
+from deferlearn.tables.shifts import CaseSample, shift_notes
+from deferlearn.tables.top import TopCases, places_for, rounded
+from deferlearn.tables.totals import Totals
+from deferlearn.teams.budget import share_of
 from deferlearn.teams.decider import Decider
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ COLUMNS = (
     "rank",
     "deferred",
     "audit",
+    "unusual",
     "taken_by",
     "reason",
     "model_version",
@@ -39,6 +40,9 @@ COLUMNS = (
 
 # How sure the machine is: with two classes by its decision value, with more by a probability.
 DECISION, PROBABILITY = "decision_value", "probability"
+
+# One by one, unusual cases may exceed the budget by this share of the cases.
+TOLERATED = 0.01
 
 Chunks = Callable[[], Iterable[Any]]
 
@@ -70,46 +74,11 @@ def added_columns(classes: Sequence[str], probabilities: bool = False) -> list[s
     return names + [f"{PROBABILITY}_{label}" for label in classes if probabilities]
 
 
-@dataclass
-class Totals:
-    """Counts of what was routed.
-
-    Attributes
-    ----------
-    rows : int
-        Number of all cases.
-    deferred, audited : int
-        Number of cases that humans take by the rule, and as a random audit.
-    unknown : dict
-        For each column with categories that did not occur in training, the number of such cells and an
-        example.
-    """
-
-    rows: int = 0
-    deferred: int = 0
-    audited: int = 0
-    unknown: dict[str, Unknown] = field(default_factory=dict)
-
-    def add_unknown(self, unknown: dict[str, Unknown]) -> None:
-        """Add the unknown categories of another chunk."""
-        for name, (cells, example) in unknown.items():
-            before = self.unknown.get(name, Unknown(0, example))
-            self.unknown[name] = Unknown(before.cells + cells, before.example)
-
-    def notes(self) -> list[str]:
-        """What the user should know about unknown categories."""
-        return [
-            f"Column {name!r} has {counted(found.cells, 'cell')} with a category that did not occur in "
-            f"training, such as {found.example!r}; it counts as a rare category."
-            for name, found in self.unknown.items()
-        ]
-
-
 class Router:
     """Decides who takes the cases of a table, one chunk after the other.
 
     Without a budget each case is decided by itself, in one pass. With a budget, the cases with the highest
-    scores of the whole table go to humans. This takes a first pass for the scores, of which 8 bytes per
+    scores of the whole table go to humans. This takes a first pass for the scores, of which 9 bytes per
     case are kept.
 
     The size of the chunks does not change the decisions, with one exception: without a budget, of rows
@@ -132,6 +101,13 @@ class Router:
         The decimal separator of numbers in text.
     probabilities : bool, default=False
         Whether to add a column with the probability of each class.
+    defer_unusual : bool, default=True
+        Whether humans take unusual cases first, whatever their scores are; see `deferlearn.tables.guard`.
+        With a budget they take no more than it allows, unless `exceed_budget` is set.
+    exceed_budget : bool, default=False
+        Whether humans take all unusual cases even if these are more than the budget.
+    use_full_budget : bool, default=False
+        Whether humans also take cases at the top on which they are not expected to do better.
 
     Attributes
     ----------
@@ -164,21 +140,25 @@ class Router:
         version: str = "",
         decimal: str = ".",
         probabilities: bool = False,
+        defer_unusual: bool = True,
+        exceed_budget: bool = False,
+        use_full_budget: bool = False,
     ) -> None:
         if not 0.0 <= audit <= 1.0:
             raise TableError(f"audit={audit!r} must be a share between 0 and 1")
         if budget is not None:
-            _count(budget, 1)  # refuses an invalid budget before anything is read
+            places_for(budget, 1)  # refuses an invalid budget before anything is read
         self.model, self.budget, self.audit, self.version = model, budget, audit, version
-        self.probabilities = probabilities
+        self.probabilities, self.defer_unusual = probabilities, defer_unusual
+        self.exceed_budget, self.use_full_budget = exceed_budget, use_full_budget
         self.totals = Totals()
         self._rng = np.random.default_rng(seed)
         card = model.card_
         numbers = [name for name, kind in card["columns"].items() if kind == NUMBER]
         numbers += score_names(card.get("machine_score"))
-        self._commas = numbers if decimal == "," else []
-        self._sorted: Array | None = None
-        self._count = self._ties_left = 0
+        self._numbers, self._decimal = numbers, decimal
+        self._top: TopCases | None = None
+        self._sample = CaseSample()
         self._rule = OneByOne(
             float(model.team.deferral_threshold_), np.array(card["score_percentiles"])
         )
@@ -208,50 +188,70 @@ class Router:
             routed = self._decide(chunk)
             seen(routed.num_rows)
             yield chunk, routed
+        self.totals.shifts = shift_notes(self.model.guard, self._sample.codes)
+
+    def over_budget(self) -> float | None:
+        """The model's budget as a share, if unusual cases have clearly exceeded it one by one; else None.
+
+        The rule keeps the budget on average only, so chance and a hundredth of the cases are allowed for.
+        """
+        card, rows = self.model.card_, self.totals.rows
+        budget = share_of(card["budget"], card["rows"])
+        chance = 3 * np.sqrt(rows * budget * (1 - budget)) + TOLERATED * rows
+        if self.budget is not None or self.exceed_budget or not self.totals.extra:
+            return None
+        return budget if self.totals.deferred > budget * rows + chance else None
 
     def _rank(self, chunks: Chunks, seen: Callable[[int], None]) -> None:
-        """Read all chunks once, and keep the sorted scores."""
-        parts: list[Array] = []
+        """Read all chunks once, to know which scores are at the top."""
+        scores: list[Array] = [np.empty(0)]
+        firsts: list[Bools] = [np.empty(0, dtype=bool)]
         rows = 0
         for chunk in chunks():
-            features, _ = self._features(chunk, rows)
-            parts.append(_rounded(self.model.team.deferral_score(features)))
-            rows += len(features)
-            seen(len(features))
-        self._sorted = np.concatenate(parts) if parts else np.empty(0)
-        del parts
-        self._sorted.sort()
-        self._count = _count(self.budget, rows)
-        above = rows - int(np.searchsorted(self._sorted, self._cut(), side="right"))
-        self._ties_left = self._count - above
+            codes, _ = self._codes(chunk, rows)
+            firsts.append(self._comes_first(self.model.guard.strange(codes)))
+            scores.append(rounded(self.model.team.deferral_score(self._features(codes, rows))))
+            rows += len(codes)
+            seen(len(codes))
+        first = np.concatenate(firsts)
+        count = places_for(self.budget, rows)
+        if self.exceed_budget:
+            count = max(count, int(first.sum()))
+        self._top = TopCases(np.concatenate(scores), first, count)
 
-    def _cut(self) -> float:
-        """The lowest score that goes to humans; of the rows that share it, the first ones do."""
-        assert self._sorted is not None
-        return float(self._sorted[len(self._sorted) - self._count]) if self._count else np.inf
+    def _comes_first(self, strange: Bools) -> Bools:
+        """The cases that humans take before all others."""
+        unusual: Bools = np.asarray(strange.any(axis=1))
+        return unusual if self.defer_unusual else np.zeros_like(unusual)
 
-    def _features(self, chunk: Any, offset: int) -> tuple[Array, dict[str, Unknown]]:
-        encoder = self.model.encoder
+    def _codes(self, chunk: Any, offset: int) -> tuple[Array, dict[str, Unknown]]:
         try:
-            if self._commas:
-                chunk = with_points(as_table(chunk), self._commas)
-            codes, unknown = encoder.codes(chunk)
-            return encoder.features(codes), unknown
+            chunk = with_points(as_table(chunk), self._numbers, self._decimal)
+            return self.model.encoder.codes(chunk)
+        except CellError as error:
+            raise error.moved(offset) from None
+
+    def _features(self, codes: Array, offset: int) -> Array:
+        try:
+            return self.model.encoder.features(codes)
         except CellError as error:
             raise error.moved(offset) from None
 
     def _decide(self, chunk: Any) -> Any:
         import pyarrow as pa
 
-        features, unknown = self._features(chunk, self.totals.rows)
+        codes, unknown = self._codes(chunk, self.totals.rows)
+        features = self._features(codes, self.totals.rows)
+        strange = self.model.guard.strange(codes)
+        first = self._comes_first(strange)
         team = self.model.team
-        deferred: Any = None
+        usual: Any = None
         if isinstance(team, Decider):
-            decision, scores, deferred, expected = team.judge(features)
+            decision, scores, usual, expected = team.judge(features)
         else:
             decision, scores = team.decision_function(features), team.deferral_score(features)
-            if self._sorted is None:
-                deferred = team.defer(features)
+            if self._top is None:
+                usual = team.defer(features)
             learned = hasattr(self.model.chosen, "expected_errors")
             expected = self.model.chosen.expected_errors(features) if learned else None
         answers = answers_of(team, features, decision)
@@ -261,21 +261,32 @@ class Router:
             chances = probabilities_of(team, features, decision)
         if several and chances is not None:
             sure = chances[answers[:, None] == team.classes_]
-        if self._sorted is None:
+        if self._top is None:
             ranks = None
-            clauses = self._rule.clauses(scores, deferred)
+            deferred = usual | first
+            clauses = self._rule.clauses(scores, usual)
+            self.totals.extra += int((first & ~usual).sum())
         else:
-            top, ranks = self._take_top(_rounded(scores))
-            deferred = self._welcome(features, top)
-            rule = Batch(self._count, len(self._sorted))
-            clauses = rule.clauses(scores, ranks, top & ~deferred)
+            top, ranks = self._top.take(rounded(scores), first)
+            deferred = self._welcome(features, top, first)
+            clauses = Batch(self._top.count, self._top.total).clauses(
+                scores, ranks, top & ~deferred
+            )
+            self.totals.unused += int((top & ~deferred).sum())
         # One random number per case, also for deferred ones: the size of the chunks does not matter.
         audit = (self._rng.random(len(scores)) < self.audit) & ~deferred
-        reasons = sentences(clauses, answers, decision, deferred, audit, expected, sure)
-        self.totals.rows += len(scores)
-        self.totals.deferred += int(deferred.sum())
-        self.totals.audited += int(audit.sum())
-        self.totals.add_unknown(unknown)
+        why = self.model.guard.reasons(codes, strange)
+        reasons = sentences(
+            unusual_first(clauses, why, deferred & first),
+            answers,
+            decision,
+            deferred,
+            audit,
+            expected,
+            sure,
+            why,
+        )
+        self._count(codes, strange, deferred, audit, unknown)
         columns = [
             pa.array(answers.tolist(), pa.string()),
             pa.array(decision if sure is None else sure),
@@ -283,6 +294,7 @@ class Router:
             pa.nulls(len(scores), pa.int64()) if ranks is None else ranks,
             deferred,
             audit,
+            strange.any(axis=1),
             pa.array(np.where(deferred | audit, "human", "machine").tolist(), pa.string()),
             pa.array(reasons, pa.string()),
             pa.array([self.version] * len(scores), pa.string()),
@@ -291,38 +303,36 @@ class Router:
         names = added_columns(team.classes_.tolist(), self.probabilities)
         return pa.table(dict(zip(names, columns, strict=True)))
 
-    def _welcome(self, features: Array, top: Bools) -> Bools:
+    def _count(
+        self,
+        codes: Array,
+        strange: Bools,
+        deferred: Bools,
+        audit: Bools,
+        unknown: dict[str, Unknown],
+    ) -> None:
+        totals, guard = self.totals, self.model.guard
+        unusual = strange.any(axis=1)
+        totals.rows += len(codes)
+        totals.deferred += int(deferred.sum())
+        totals.audited += int(audit.sum())
+        totals.unusual += int(unusual.sum())
+        totals.unusual_deferred += int((unusual & deferred).sum())
+        totals.add_unknown(unknown)
+        for place in np.flatnonzero(strange.any(axis=0)).tolist():
+            rows = np.flatnonzero(strange[:, place])
+            example = guard.cell(place, codes[rows[0], place])
+            totals.add_strange(guard.columns[place], len(rows), example)
+        self._sample.add(codes)
+
+    def _welcome(self, features: Array, top: Bools, first: Bools) -> Bools:
         """The cases at the top that the team defers if its budget allows all of them.
 
-        Some teams leave a part of the budget unused where they expect humans to do no better.
+        Some teams leave a part of the budget unused where they expect humans to do no better. What they
+        expect of an unusual case does not count.
         """
         deferred = top.copy()
-        if top.any():
-            deferred[top] = self.model.team.defer_top(features[top], 1.0)
+        asked = top & ~first
+        if asked.any() and not self.use_full_budget:
+            deferred[asked] = self.model.team.defer_top(features[asked], 1.0)
         return deferred
-
-    def _take_top(self, scores: Array) -> tuple[Bools, NDArray[np.int64]]:
-        assert self._sorted is not None
-        ranks = 1 + len(self._sorted) - np.searchsorted(self._sorted, scores, side="right")
-        cut = self._cut()
-        tied = np.flatnonzero(scores == cut)[: self._ties_left]
-        self._ties_left -= len(tied)
-        deferred = scores > cut
-        deferred[tied] = True
-        return deferred, ranks
-
-
-def _count(budget: Any, rows: int) -> int:
-    """The number of cases for humans; of a table with fewer cases than the budget they take all."""
-    if isinstance(budget, int) and not isinstance(budget, bool) and budget >= 0:
-        return min(budget, rows)
-    try:
-        return count_of(budget, rows, "cases")
-    except ValueError as error:
-        raise TableError(str(error)) from error
-
-
-def _rounded(scores: Array) -> Array:
-    """Scores rounded to ten digits, as `defer_top` does: equal rows may differ in the last bits."""
-    mantissa, exponent = np.frexp(scores)
-    return np.ldexp(np.round(mantissa * 2.0**33), exponent - 33)

@@ -18,6 +18,7 @@ from deferlearn.tables.columns import score_names
 from deferlearn.tables.decider import FORMAT, MEMBER, TableDecider, check_card, version_of
 from deferlearn.tables.encoder import TableEncoder
 from deferlearn.tables.errors import TableError
+from deferlearn.tables.guard import Guard
 from deferlearn.tables.summary import column_summary
 from deferlearn.teams.assisted_svc import AssistedSVC
 from deferlearn.teams.brought import ScoreColumn
@@ -71,6 +72,11 @@ class TabularTeam(AssistedPipeline):
         return self.named_steps["table"]
 
     @property
+    def guard(self) -> Guard:
+        """What the training cases looked like, to tell which new cases are unusual."""
+        return self.encoder.guard_
+
+    @property
     def team(self) -> Any:
         """The step that decides: an `AssistedSVC`, or a `TeamCV` if it was tuned."""
         return self.named_steps["team"]
@@ -79,6 +85,25 @@ class TabularTeam(AssistedPipeline):
     def chosen(self) -> Any:
         """The fitted team: the best one if it was tuned."""
         return self.team.best_estimator_ if isinstance(self.team, SearchTeam) else self.team
+
+    def unusual(self, X: Any) -> list[str]:
+        """What makes cases unlike the training cases; see `deferlearn.tables.guard`.
+
+        `deferlearn apply`, `Router` and `TableDecider.decide` give such cases to humans first. `defer` and
+        `defer_top` go by the score alone.
+
+        Parameters
+        ----------
+        X : DataFrame, dict of columns or pyarrow.Table
+            Cases.
+
+        Returns
+        -------
+        reasons : list of str
+            For each case the columns with values and ranges; empty if the case is usual.
+        """
+        codes, _ = self.encoder.codes(X)
+        return self.guard.reasons(codes, self.guard.strange(codes))
 
     def decider(self, version: str = "") -> TableDecider:
         """The part that decides, which is the quickest way to decide about one case after another.
@@ -95,7 +120,7 @@ class TabularTeam(AssistedPipeline):
         """
         arrays = self.team.decider() if isinstance(self.team, Team) else None
         team, chosen = (self.team, self.chosen) if arrays is None else (arrays, arrays)
-        return TableDecider(self.card_, self.encoder.encoding_, team, chosen, version)
+        return TableDecider(self.card_, self.encoder.encoding_, self.guard, team, chosen, version)
 
     def archive_members(self) -> dict[str, bytes]:
         """What `deferlearn.save` stores beside the model: all that `load_decider` needs."""
@@ -255,7 +280,10 @@ def load_team(path: Path) -> tuple[TabularTeam, str]:
         raise TableError(str(error)) from error
     if not isinstance(model, TabularTeam) or not hasattr(model, "card_"):
         raise TableError(f"{path} holds a model that `deferlearn fit` did not write")
-    check_card(model.card_, path)
+    try:
+        check_card(model.card_)
+    except TableError as error:
+        raise TableError(f"{path} {error}") from error
     return model, version
 
 

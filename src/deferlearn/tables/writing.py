@@ -1,7 +1,11 @@
 """Write results to files chunk by chunk, and move the files to their places when all are complete."""
 
+import codecs
 import os
 import re
+import shutil
+import sys
+import tempfile
 import uuid
 from pathlib import Path
 from types import TracebackType
@@ -9,8 +13,11 @@ from typing import Any, BinaryIO, Self
 
 from deferlearn.tables.cells import raw_text, safe_text
 from deferlearn.tables.errors import TableError
+from deferlearn.tables.excel import SUFFIX, ExcelWriter
 
 PARQUET_SUFFIXES = (".parquet", ".pq")
+# Stands for the standard output.
+STDOUT = Path("-")
 
 
 class StagedFiles:
@@ -34,6 +41,7 @@ class StagedFiles:
 
     def __init__(self) -> None:
         self._files: list[tuple[Path, Path, BinaryIO]] = []
+        self._stdout: Any = None
 
     def __enter__(self) -> Self:
         return self
@@ -44,13 +52,17 @@ class StagedFiles:
         Parameters
         ----------
         path : path-like
-            The final path; an existing file is replaced at the end. The folder must exist.
+            The final path; an existing file is replaced at the end. The folder must exist. "-" is the
+            standard output, to which all is written at the end.
 
         Returns
         -------
         file : binary file
         """
         path = Path(path)
+        if path == STDOUT:
+            self._stdout = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the block ends
+            return self._stdout
         try:
             if path.is_dir():
                 raise TableError(f"cannot write {path}: it is a folder")
@@ -64,6 +76,16 @@ class StagedFiles:
         self._files.append((path, partial, file))
         return file
 
+    def restart(self) -> None:
+        """Forget what was written so far; the files can be opened again."""
+        for _, partial, file in self._files:
+            file.close()
+            partial.unlink(missing_ok=True)
+        self._files.clear()
+        if self._stdout is not None:
+            self._stdout.close()
+            self._stdout = None
+
     def __exit__(
         self,
         kind: type[BaseException] | None,
@@ -76,10 +98,12 @@ class StagedFiles:
             if kind is None:
                 for path, partial, _ in self._files:
                     os.replace(partial, path)
+                if self._stdout is not None:
+                    self._stdout.seek(0)
+                    shutil.copyfileobj(self._stdout, sys.stdout.buffer)
+                    sys.stdout.flush()
         finally:
-            for _, partial, file in self._files:
-                file.close()
-                partial.unlink(missing_ok=True)
+            self.restart()
 
 
 class CsvWriter:
@@ -93,6 +117,8 @@ class CsvWriter:
         The character between cells.
     decimal : {".", ","}, default="."
         The decimal separator of numbers; text stays as it is.
+    encoding : str, default="utf8"
+        The encoding. With utf-8-sig, the file begins with a byte order mark, by which Excel knows UTF-8.
 
     Examples
     --------
@@ -110,8 +136,12 @@ class CsvWriter:
     <BLANKLINE>
     """
 
-    def __init__(self, file: BinaryIO, delimiter: str = ",", decimal: str = ".") -> None:
+    def __init__(
+        self, file: BinaryIO, delimiter: str = ",", decimal: str = ".", encoding: str = "utf8"
+    ) -> None:
         self._file, self._delimiter, self._decimal = file, delimiter, decimal
+        self._encoding, self._begun = encoding, False
+        self._encoder = codecs.getincrementalencoder(encoding)()
 
     def write(self, table: Any) -> None:
         """Add rows; the first call also writes the header.
@@ -123,10 +153,23 @@ class CsvWriter:
         """
         import pyarrow as pa
 
-        if self._file.tell() == 0:
+        if not self._begun:
+            self._begun = True
             names = [safe_text(pa.array([name])) for name in table.column_names]
-            self._file.write(csv_lines(names, self._delimiter))
-        self._file.write(csv_lines([self._text(c) for c in table.columns], self._delimiter))
+            self._file.write(self._encoded(csv_lines(names, self._delimiter)))
+        lines = csv_lines([self._text(c) for c in table.columns], self._delimiter)
+        self._file.write(self._encoded(lines))
+
+    def _encoded(self, lines: bytes) -> bytes:
+        if codecs.lookup(self._encoding).name == "utf-8":
+            return lines
+        try:
+            return self._encoder.encode(lines.decode())
+        except UnicodeEncodeError as error:
+            wrong = error.object[error.start : error.end]
+            raise TableError(
+                f"{wrong!r} cannot be written in the encoding {self._encoding!r}: choose another"
+            ) from error
 
     def close(self) -> None:
         """Do nothing: all rows are written, and the file itself stays open."""
@@ -219,9 +262,13 @@ class ParquetWriter:
 
 
 def table_writer(
-    path: Path, file: BinaryIO, delimiter: str = ",", decimal: str = "."
-) -> CsvWriter | ParquetWriter:
-    """The writer for a path: parquet for .parquet and .pq, CSV otherwise.
+    path: Path,
+    file: BinaryIO,
+    delimiter: str = ",",
+    decimal: str = ".",
+    encoding: str = "utf8",
+) -> CsvWriter | ParquetWriter | ExcelWriter:
+    """The writer for a path: parquet for .parquet and .pq, Excel for .xlsx, CSV otherwise.
 
     Parameters
     ----------
@@ -231,11 +278,15 @@ def table_writer(
         The file to write to.
     delimiter, decimal : str
         The separators of a CSV file; a .tsv file always has tabs.
+    encoding : str, default="utf8"
+        The encoding of a CSV file.
 
     Returns
     -------
-    CsvWriter or ParquetWriter
+    CsvWriter, ParquetWriter or ExcelWriter
     """
     if path.suffix in PARQUET_SUFFIXES:
         return ParquetWriter(file)
-    return CsvWriter(file, "\t" if path.suffix == ".tsv" else delimiter, decimal)
+    if path.suffix == SUFFIX:
+        return ExcelWriter(file)
+    return CsvWriter(file, "\t" if path.suffix == ".tsv" else delimiter, decimal, encoding)

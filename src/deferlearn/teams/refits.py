@@ -15,6 +15,7 @@ from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import has_fit_parameter
 
 from deferlearn._utils.types import Bools, Index
+from deferlearn._utils.words import without_repeats
 from deferlearn.metrics import find_member
 from deferlearn.teams.held_out import Split, held_out
 
@@ -77,7 +78,8 @@ def refit(
 ) -> list[list[TestPart]]:
     """For each split a list with the test part at each budget; clones are fitted, never `estimator`.
 
-    A warning that several fits repeat is given once, as from the caller's caller.
+    A warning that several fits repeat is given once, as from the caller's caller, also if its numbers
+    differ from split to split.
     """
     tasks = [(split, budget) for split in splits for budget in budgets]
     parts = held_out(
@@ -89,8 +91,10 @@ def refit(
         each=[budget for _, budget in tasks],
         n_jobs=n_jobs,
     )
-    for category, text in dict.fromkeys(warning for part in parts for warning in part.warned):
-        warnings.warn(text, category, stacklevel=stacklevel)
+    warned = [warning for part in parts for warning in part.warned]
+    for category in dict.fromkeys(category for category, _ in warned):
+        for text in without_repeats(text for own, text in warned if own is category):
+            warnings.warn(text, category, stacklevel=stacklevel)
     width = len(budgets)
     return [parts[start : start + width] for start in range(0, len(parts), width)]
 

@@ -69,6 +69,7 @@ TRUSTED = (
     "deferlearn.teams.assisted_svc.AssistedSVC",
     "deferlearn.tables.encoder.TableEncoder",
     "deferlearn.tables.encoding.Encoding",
+    "deferlearn.tables.guard.Guard",
     "deferlearn.tables.team.TabularTeam",
     "numpy.dtype",
     "numpy.number",
