@@ -17,6 +17,7 @@ from deferlearn._utils.types import Array, Bools, Index
 from deferlearn.kernels import LinearGram, kernel_function, make_gram
 from deferlearn.kernels.doubledouble import weighted_row_sum
 from deferlearn.objective import solver
+from deferlearn.objective.advice import unequal_columns, warn_of_large_values
 from deferlearn.objective.arrays import Ends
 from deferlearn.objective.evaluation import exact_gains, idle_end, leaves_nothing, optimal
 from deferlearn.objective.path import OUT
@@ -45,6 +46,10 @@ ENDS_KEPT, ENDS_BYTES = 8, 2**28
 SMALL = 10**6
 # alpha times a weight over the size of the kernel: beyond, sums of such numbers mean nothing.
 SMALLEST_MU, LARGEST_MU = 1e-100, 1e100
+
+
+# With columns whose sizes have a larger ratio than this, more samples than this take minutes.
+SLOW_RATIO, SLOW_SAMPLES = 3e6, 150
 
 
 def _scaled(alpha: float, unit: float, weight: Array) -> float:
@@ -157,6 +162,8 @@ class SVMObjective(Objective):
             offset=offset, memory=check_cache_size(cache_size),
         )  # fmt: skip
         scaled = _scaled(alpha, gram.unit, weight)
+        if callable(kernel) or kernel in ("poly", "rbf"):
+            warn_of_large_values(X, gram, scaled, kernel, degree, self._gamma, coef0)
         self._problem = Problem(
             gram=gram,
             y=labels,
@@ -473,6 +480,17 @@ class SVMObjective(Objective):
     def kept(self) -> Bools:
         """Mask of the samples that the machine keeps."""
         return self._state.kept.copy()
+
+    @property
+    def slow_columns(self) -> str:
+        """Which columns of X to rescale, in words, if they make each gain take far longer.
+
+        Columns of very unequal size need twice the digits of floats. The results are exact as long as no
+        error is raised, but hundreds of samples take minutes. Empty if there is nothing to rescale.
+        """
+        ratio, words = unequal_columns(self._problem.gram)
+        slow = self._state.precise and ratio > SLOW_RATIO and self.n_samples > SLOW_SAMPLES
+        return words if slow else ""
 
     @property
     def labels(self) -> Array:
