@@ -50,7 +50,7 @@ def check_unread(values: Any, name: str) -> None:
     largest = max(int(values.max()), -int(values.min()))
     if largest > LARGEST_WHOLE:
         raise ValueError(
-            f"{name} has whole numbers up to {largest}; beyond {LARGEST_WHOLE} floats cannot tell neighbours "
-            "apart. Subtract the smallest value of the column first, or leave the column out if it is an "
-            "identifier."
+            f"{name} has whole numbers up to {largest}; beyond {LARGEST_WHOLE} floats cannot tell "
+            "neighbours apart. Subtract the smallest value of the column first, or leave the column out if "
+            "it is an identifier."
         )

@@ -19,9 +19,9 @@ def _can_be_kept() -> bool:
         njit(cache=True)(lambda: None)
     except RuntimeError:
         warnings.warn(
-            "Compiled code cannot be kept: neither the folder of deferlearn nor one of yours can be written "
-            "to. Each process compiles it again, which can take a minute. Set the environment variable "
-            "NUMBA_CACHE_DIR to a folder that can be written to.",
+            "Compiled code cannot be kept: neither the folder of deferlearn nor one of yours can be "
+            "written to. Each process compiles it again, which can take a minute. Set the environment "
+            "variable NUMBA_CACHE_DIR to a folder that can be written to.",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -90,7 +90,7 @@ class Kernel:
     @cached_property
     def address(self) -> Any:
         """The address, which compiled functions call; the function itself if nothing is compiled."""
-        if config.DISABLE_JIT:
+        if getattr(config, "DISABLE_JIT", False):  # set when numba reads its variables
             return self._function
         arguments, result = self._example()
         result_type = types.void if result is None else typeof(result)

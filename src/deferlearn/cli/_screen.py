@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from deferlearn._utils.progress import in_words, watched_by
+from deferlearn._utils.words import printable
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -32,7 +33,7 @@ def say(*lines: str, err: bool = False) -> None:
 
     console = Console(stderr=err)
     for line in lines:
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
+        console.print(printable(line), highlight=False, markup=False, soft_wrap=True)
 
 
 def print_json(result: dict[str, Any]) -> None:
@@ -64,7 +65,7 @@ def print_facts(title: str, rows: Iterable[tuple[str, Any]]) -> None:
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in rows:
-        table.add_row(escape(name), escape(str(value)))
+        table.add_row(escape(printable(name)), escape(printable(str(value))))
     Console().print(table)
 
 
@@ -86,9 +87,11 @@ def print_grid(title: str, headings: Sequence[str], rows: Iterable[Sequence[Any]
 
     table = Table(title=title, title_justify="left")
     for place, heading in enumerate(headings):
-        table.add_column(escape(heading), justify="right" if place else "left", overflow="fold")
+        table.add_column(
+            escape(printable(heading)), justify="right" if place else "left", overflow="fold"
+        )
     for row in rows:
-        table.add_row(*(escape(str(cell)) for cell in row))
+        table.add_row(*(escape(printable(str(cell))) for cell in row))
     Console().print(table)
 
 

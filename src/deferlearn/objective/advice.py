@@ -1,4 +1,4 @@
-"""What to change where numbers are too unequal for floats: which column, or which parameter of the kernel."""
+"""What to change where numbers are too unequal for floats: a column, or a parameter of the kernel."""
 
 import warnings
 from typing import Any
@@ -64,8 +64,8 @@ def advice_for(gram: Any, alpha: float) -> str:
     if isinstance(gram, LinearGram):
         return "A very small alpha does this: rescale X, or raise alpha."
     return (
-        f"The largest kernel value is {gram.diagonal.max() / alpha:.0e} times alpha: rescale the columns of X "
-        "or change the parameters of the kernel so that its values are smaller, or raise alpha."
+        f"The largest kernel value is {gram.diagonal.max() / alpha:.0e} times alpha: rescale the columns "
+        "of X or change the parameters of the kernel so that its values are smaller, or raise alpha."
     )
 
 
@@ -104,8 +104,8 @@ def warn_of_large_values(
                 f"largest, up to {np.abs(X[:, largest]).max():.2g}), or raise alpha."
             )
     warnings.warn(
-        f"The largest value of kernel={kernel!r} is {ratio:.0e} times alpha. From {LARGE_KERNEL:.0e} on the "
-        f"results lose digits, since kernel values are rounded. {change}",
+        f"The largest value of kernel={kernel!r} is {ratio:.0e} times alpha. From {LARGE_KERNEL:.0e} on "
+        f"the results lose digits, since kernel values are rounded. {change}",
         UserWarning,
         stacklevel=4,
     )

@@ -20,6 +20,7 @@ from deferlearn.objective import solver
 from deferlearn.objective.advice import unequal_columns, warn_of_large_values
 from deferlearn.objective.arrays import Ends
 from deferlearn.objective.evaluation import exact_gains, idle_end, leaves_nothing, optimal
+from deferlearn.objective.faint import faint_columns
 from deferlearn.objective.path import OUT
 from deferlearn.objective.protocol import Objective, Pick, Rounds
 from deferlearn.objective.rounds import Plan, Terms
@@ -85,8 +86,10 @@ class SVMObjective(Objective):
     that was asked for.
 
     Nothing is refitted: the exact solution is followed along a piecewise linear path while a sample
-    leaves. Every state that is reached has been verified (`optimality_residual`). One objective is for
-    one thread; a `copy` for each is cheap, since the data are shared.
+    leaves. Every state that is reached has been verified (`optimality_residual`). Columns of a linear
+    kernel that are a millionth of others, and so small that they change F by less than 1e-12, are left out:
+    their coefficients are zero. One objective is for one thread; a `copy` for each is cheap,
+    since the data are shared.
 
     Parameters
     ----------
@@ -156,9 +159,21 @@ class SVMObjective(Objective):
         offset = check_flag("fit_intercept", fit_intercept)
         self._X = X
         self._kernel, self._degree, self._coef0 = kernel, degree, coef0
+        self._alpha = float(alpha)
         self._gamma = kernel_width(gamma, X, kernel)
+        self._faint = np.zeros(X.shape[1], dtype=bool)
+        rows = X
+        if (
+            isinstance(kernel, str)
+            and kernel == "linear"
+            and margin == "soft"
+            and not sp.issparse(X)
+        ):
+            self._faint = faint_columns(X, weight, float(alpha), offset)
+            if self._faint.any():
+                rows = np.where(self._faint, 0.0, X)
         gram = make_gram(
-            X, labels, kernel=kernel, degree=degree, gamma=self._gamma, coef0=coef0,
+            rows, labels, kernel=kernel, degree=degree, gamma=self._gamma, coef0=coef0,
             offset=offset, memory=check_cache_size(cache_size),
         )  # fmt: skip
         scaled = _scaled(alpha, gram.unit, weight)
@@ -357,7 +372,10 @@ class SVMObjective(Objective):
         True
         """
         check_alpha(alpha)
+        if self._faint.any() and alpha < self._alpha:
+            return self._from_nothing(alpha)  # columns that were left out may count there
         other = self.copy()
+        other._alpha = float(alpha)
         scaled = _scaled(alpha, self._problem.gram.unit, self._problem.weight)
         stage = self._screening.stage
         ws = self._working_set
@@ -370,6 +388,17 @@ class SVMObjective(Objective):
         if ws.whole and not ws.precise:
             other._screening.stage = Stage(other._state, ws)
         other._moved()
+        return other
+
+    def _from_nothing(self, alpha: float) -> "SVMObjective":
+        """An objective of a linear kernel with another alpha, solved without this one."""
+        problem = self._problem
+        other = SVMObjective(
+            self._X, problem.y, alpha, fit_intercept=problem.offset, weights=problem.weight,
+            n_jobs=self._screening.n_jobs,
+        )  # fmt: skip
+        for k in self.removed.tolist():
+            other.remove(k)
         return other
 
     @property

@@ -19,6 +19,10 @@ from deferlearn.teams.storage import read_member
 
 # Format of the card; raised when its keys change their meaning.
 FORMAT = 1
+# What every card says.
+CARD = (
+    "budget", "classes", "columns", "group", "identifier", "label", "machine_score", "readers", "rows",
+)  # fmt: skip
 # The part of a model file that has everything needed to decide, as arrays.
 MEMBER = "decider.npz"
 
@@ -230,8 +234,13 @@ def version_of(content: bytes) -> str:
 
 
 def check_card(card: dict[str, Any], path: Path) -> None:
-    """Refuse the card of another format."""
+    """Refuse the card of another format, and one that lacks what commands ask for."""
+    if not isinstance(card, dict):
+        raise TableError(f"{path} cannot be read: its card is {card!r}")
     if card.get("format") != FORMAT:
         raise TableError(
             f"{path} was written by another version of deferlearn: fit the model again"
         )
+    missing = [name for name in CARD if name not in card]
+    if missing:
+        raise TableError(f"{path} cannot be read: its card lacks {', '.join(missing)}")

@@ -289,10 +289,10 @@ def _check_machine(
     if worst <= MOST_WRONG and loss <= objective.value + MOST_WRONG * max(1.0, objective.value):
         return
     raise NumericalError(
-        f"The fitted machine is not the optimum that was found: its decision values differ by {worst:.1e} of "
-        f"their size, and on {len(rows)} samples it loses {loss:.3g} where all may lose {objective.value:.3g}. "
-        "With these features decision values are small differences of huge numbers, which floats cannot "
-        "hold. Rescale the columns of X, for example with StandardScaler."
+        f"The fitted machine is not the optimum that was found: its decision values differ by {worst:.1e} "
+        f"of their size, and on {len(rows)} samples it loses {loss:.3g} where all may lose "
+        f"{objective.value:.3g}. With these features decision values are small differences of huge "
+        "numbers, which floats cannot hold. Rescale the columns of X, for example with StandardScaler."
     )
 
 
