@@ -19,7 +19,7 @@ from deferlearn.teams.storage import read_member
 
 # Format of the card; raised when its keys change their meaning.
 FORMAT = 1
-# What every card says.
+# What commands ask a card for.
 CARD = (
     "budget", "classes", "columns", "group", "identifier", "label", "machine_score", "readers", "rows",
 )  # fmt: skip
@@ -234,13 +234,17 @@ def version_of(content: bytes) -> str:
 
 
 def check_card(card: dict[str, Any], path: Path) -> None:
-    """Refuse the card of another format, and one that lacks what commands ask for."""
+    """Refuse the card of another format."""
     if not isinstance(card, dict):
         raise TableError(f"{path} cannot be read: its card is {card!r}")
     if card.get("format") != FORMAT:
         raise TableError(
             f"{path} was written by another version of deferlearn: fit the model again"
         )
+
+
+def check_whole_card(card: dict[str, Any], path: Path) -> None:
+    """Refuse a card that lacks what commands ask for."""
     missing = [name for name in CARD if name not in card]
     if missing:
         raise TableError(f"{path} cannot be read: its card lacks {', '.join(missing)}")
