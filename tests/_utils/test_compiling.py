@@ -88,3 +88,5 @@ def test_works_where_nothing_can_be_written() -> None:
     )
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert said.stdout.strip() == "1", said.stderr
+    assert said.stderr.count("RuntimeWarning: Compiled code cannot be kept") == 1
+    assert "NUMBA_CACHE_DIR" in said.stderr

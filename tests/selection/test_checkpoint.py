@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 import multiprocessing
 import os
 import pickle
 import signal
 import time
+import zlib
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -228,22 +230,61 @@ def test_the_callback_hears_of_recorded_rounds_too(case: Any, tmp_path: Path) ->
 
 
 class Untouchable(SVMObjective):
-    """Refuses all work."""
+    """Refuses to look for anything; samples can be removed."""
 
     def gain(self, k: int) -> float:
-        raise AssertionError("nothing is left to do")
+        raise AssertionError("nothing is left to look for")
 
-    score_bounds = gain_bounds = remove = gain  # type: ignore[assignment]
+    score_bounds = gain_bounds = gain  # type: ignore[assignment]
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_a_finished_run_does_nothing(case: Any, algorithm: Any, tmp_path: Path) -> None:
+def test_a_finished_run_looks_for_nothing(case: Any, algorithm: Any, tmp_path: Path) -> None:
     objective, loss = case
     whole = algorithm(objective, loss, checkpoint=tmp_path / "run")
     X, y = make_linear(N, random_state=1)
     done = algorithm(Untouchable(X, y, alpha=0.05), loss, checkpoint=tmp_path / "run")
     assert_same(done, whole)
     assert done.n_exact == whole.n_exact
+
+
+def forged(path: Path, change: Any) -> None:
+    """Change the lines of a file, and write the checksums that belong to them."""
+    first, *lines = path.read_bytes().splitlines()
+    values = [json.loads(line[9:]) for line in lines]
+    change(values)
+    texts = [json.dumps(value).encode() for value in values]
+    path.write_bytes(
+        b"\n".join([first, *(b"%08x %s" % (zlib.crc32(text), text) for text in texts), b""])
+    )
+
+
+def raise_the_value(values: list[Any]) -> None:
+    values[-1]["end"] += 1.0
+
+
+def swap_a_pick(values: list[Any]) -> None:
+    picked = {row[1] for row in values[1:-1]}
+    values[4][1] = next(k for k in range(N) if k not in picked)
+
+
+def repeat_a_pick(values: list[Any]) -> None:
+    values[4][1] = values[3][1]
+
+
+@pytest.mark.parametrize("change", [raise_the_value, swap_a_pick, repeat_a_pick])
+def test_a_file_with_new_checksums_is_not_believed(case: Any, change: Any, tmp_path: Path) -> None:
+    """A finished run, too, is made again from its picks."""
+    objective, loss = case
+    path = tmp_path / "run"
+    whole = distorted(objective, loss, checkpoint=path)
+    forged(path, lambda values: None)
+    assert_same(distorted(objective, loss, checkpoint=path), whole)
+    forged(path, change)
+    with pytest.raises(
+        ValueError, match=r"does not fit this objective: (the selection|def|sample)"
+    ):
+        distorted(objective, loss, checkpoint=path)
 
 
 def test_a_generator_moves_on_as_it_would_have(case: Any, tmp_path: Path) -> None:

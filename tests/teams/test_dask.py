@@ -6,7 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,25 +32,80 @@ HUMAN = np.where(np.random.RandomState(0).random_sample(len(Y)) < 0.1, -Y, Y)
 HERE = os.getpid()
 
 
+# Seconds within which a worker that was killed must come back, or else the cluster is replaced; and after
+# which a test fails that waits for an answer, so that the suite ends also on a busy machine.
+PATIENCE, LONGEST = 30.0, 240
+
+
+class Workers:
+    """A cluster of two worker processes, which a nanny starts again when they die."""
+
+    def __init__(self) -> None:
+        self._open: ExitStack | None = None
+        self._client: Any = None
+
+    def both(self, patience: float = PATIENCE) -> Any:
+        """A connection to both; with fewer than two, joblib would not ask the cluster at all."""
+        for _ in range(2):
+            try:
+                if self._open is None:
+                    self._start()
+                self._client.wait_for_workers(2, timeout=patience)
+                return self._client
+            except TimeoutError:  # one that was killed did not come back, as on a busy machine
+                self.close()
+        raise AssertionError("no cluster of two workers could be started")
+
+    def _start(self) -> None:
+        self._open = ExitStack()
+        # No port that another test run may have: 8787 would be that of a dashboard.
+        cluster = distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        )
+        self._open.enter_context(cluster)
+        self._client = self._open.enter_context(distributed.Client(cluster, timeout=PATIENCE))
+
+    def close(self) -> None:
+        """End the workers."""
+        if self._open is not None:
+            self._open.close()
+        self._open = self._client = None
+
+
 @pytest.fixture(scope="module")
-def client() -> Iterator[Any]:
-    """Two worker processes, which a nanny starts again when they die."""
-    options: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
-    with (
-        distributed.LocalCluster(processes=True, **options) as cluster,
-        distributed.Client(cluster) as connection,
-    ):
-        yield connection
+def workers() -> Iterator[Workers]:
+    made = Workers()
+    yield made
+    made.close()
 
 
 @pytest.fixture
-def both(client: Any) -> Any:
-    """The cluster with all of its workers: with fewer than two, joblib would not ask it at all."""
-    patience = time.monotonic() + 300.0  # one that was killed comes back, late on a busy machine
-    while len(client.run(os.getpid, on_error="ignore")) < 2:
-        assert time.monotonic() < patience, "a worker did not come back"
-        time.sleep(0.1)
-    return client
+def both(workers: Workers) -> Iterator[Any]:
+    """The cluster with all of its workers, for a test that ends."""
+
+    def give_up(*_: Any) -> None:
+        workers.close()
+        raise TimeoutError(f"the cluster gave no answer in {LONGEST} seconds")
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(LONGEST)
+    try:
+        yield workers.both()
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_a_worker_that_does_not_come_back_is_replaced(workers: Workers) -> None:
+    """Nor does any later test wait for it."""
+    client = workers.both()
+    name, *_ = client.scheduler_info()["workers"]
+    client.retire_workers([name])  # its nanny does not start it again
+    start = time.monotonic()
+    other = workers.both(patience=2.0)
+    assert other is not client
+    assert len(other.scheduler_info()["workers"]) == 2
+    assert time.monotonic() - start < 60.0
 
 
 def death_of_one(flag: Path) -> Any:

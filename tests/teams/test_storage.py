@@ -24,7 +24,8 @@ from deferlearn import AssistedSVC
 from deferlearn._utils import atomic
 from deferlearn.datasets import make_linear
 from deferlearn.teams import AssistedPipeline, DeferralPolicy, make_assisted_pipeline, storage
-from deferlearn.teams.storage import TRUSTED, with_versions
+from deferlearn.teams.storage import with_versions
+from deferlearn.teams.stored_types import TRUSTED
 
 X, Y = make_linear(24, random_state=0)  # small: a stored model needs its certificate
 NEW, _ = make_linear(200, random_state=1)

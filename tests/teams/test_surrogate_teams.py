@@ -37,7 +37,7 @@ from deferlearn.teams import (
 )
 from deferlearn.teams.context import FoldContext, scores_by_fitting
 from deferlearn.teams.folds import random_folds
-from deferlearn.teams.storage import TRUSTED
+from deferlearn.teams.stored_types import TRUSTED
 
 X, Y = datasets.make_linear(80, random_state=3)
 RNG = np.random.RandomState(0)

@@ -5,6 +5,9 @@ from typing import Any
 
 import numpy as np
 
+# Whole numbers up to here are floats.
+LARGEST_WHOLE = 2**53
+
 
 def plain(value: Any) -> Any:
     """The value as Python has it, for a message: 1 and 'sick' instead of np.int64(1), np.str_('sick')."""
@@ -31,3 +34,23 @@ def is_number(value: Any) -> bool:
 def is_whole(value: Any) -> bool:
     """Whether it is a whole number; True and False are none."""
     return isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
+
+
+def check_unmasked(values: Any, name: str) -> None:
+    """Refuse masked entries, which would be read as if they were not masked."""
+    if np.ma.isMaskedArray(values) and np.ma.getmaskarray(values).any():
+        raise ValueError(f"{name} has masked entries; fill or drop them first.")
+
+
+def check_unread(values: Any, name: str) -> None:
+    """Refuse what would be lost when values are read as floats: a mask, and digits of whole numbers."""
+    check_unmasked(values, name)
+    if not isinstance(values, np.ndarray) or values.dtype.kind not in "iu" or values.size == 0:
+        return
+    largest = max(int(values.max()), -int(values.min()))
+    if largest > LARGEST_WHOLE:
+        raise ValueError(
+            f"{name} has whole numbers up to {largest}; beyond {LARGEST_WHOLE} floats cannot tell "
+            "neighbours apart. Subtract the smallest value of the column first, or leave the column out if "
+            "it is an identifier."
+        )

@@ -1,10 +1,11 @@
 """How functions are compiled: which flags, and why."""
 
+import warnings
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-from numba import cfunc, njit, typeof, types
+from numba import cfunc, config, njit, typeof, types
 from numba.extending import typeof_impl
 
 
@@ -17,6 +18,13 @@ def _can_be_kept() -> bool:
     try:
         njit(cache=True)(lambda: None)
     except RuntimeError:
+        warnings.warn(
+            "Compiled code cannot be kept: neither the folder of deferlearn nor one of yours can be "
+            "written to. Each process compiles it again, which can take a minute. Set the environment "
+            "variable NUMBA_CACHE_DIR to a folder that can be written to.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
         return False
     return True
 
@@ -81,7 +89,9 @@ class Kernel:
 
     @cached_property
     def address(self) -> Any:
-        """The address, which compiled functions call."""
+        """The address, which compiled functions call; the function itself if nothing is compiled."""
+        if getattr(config, "DISABLE_JIT", False):  # set when numba reads its variables
+            return self._function
         arguments, result = self._example()
         result_type = types.void if result is None else typeof(result)
         signature = result_type(*(typeof(argument) for argument in arguments))

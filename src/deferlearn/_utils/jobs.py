@@ -1,5 +1,6 @@
 """Independent calls on several processors or machines."""
 
+import os
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
@@ -8,6 +9,20 @@ from sklearn.utils.parallel import Parallel, delayed
 from deferlearn._utils.progress import Progress, is_watched
 
 Result = TypeVar("Result")
+
+
+# Whether this process is a fork of another one. joblib would wait for the worker processes of that one,
+# which do not answer, for ever: a fork uses threads.
+_forked = False
+
+
+def _note_fork() -> None:
+    global _forked
+    _forked = True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_note_fork)
 
 
 def call_each(
@@ -25,13 +40,14 @@ def call_each(
     # and cannot go on if that one dies; what is in a tuple is kept with the call, which another repeats.
     calls = list(calls)
     tasks = (delayed(_call)((work, *call)) for call in calls)
+    prefer = "threads" if _forked else None
     if not is_watched():
-        made: list[Result] = Parallel(n_jobs=n_jobs)(tasks)
+        made: list[Result] = Parallel(n_jobs=n_jobs, prefer=prefer)(tasks)
         return made
     found: list[Result] = []
     with Progress({"call": (len(calls), 1.0)}) as progress:
         progress.begin("call")
-        for result in Parallel(n_jobs=n_jobs, return_as="generator")(tasks):
+        for result in Parallel(n_jobs=n_jobs, prefer=prefer, return_as="generator")(tasks):
             found.append(result)
             progress.done()
             if len(found) < len(calls):

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from deferlearn._utils.archives import check_sizes
+
 # The entry with everything but the arrays, and the key that stands for an array in it.
 VALUES, ARRAY = "values", "array:"
 
@@ -66,12 +68,17 @@ def unpacked(content: bytes) -> dict[str, Any]:
     -------
     values : dict
     """
+    check_sizes(content)
     with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+        arrays: dict[str, Any] = {}  # each is read once, however often a stranger's file names it
 
         def restored(value: Any) -> Any:
             if isinstance(value, dict):
                 if value.keys() == {ARRAY}:
-                    return archive[value[ARRAY]]
+                    name = value[ARRAY]
+                    if name not in arrays:
+                        arrays[name] = archive[name]
+                    return arrays[name]
                 return {key: restored(inner) for key, inner in value.items()}
             return [restored(inner) for inner in value] if isinstance(value, list) else value
 

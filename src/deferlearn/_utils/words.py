@@ -1,6 +1,7 @@
 """Words for numbers of things, so that messages count correctly."""
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 
 # A number by itself: those in names, such as reader_1, tell things apart.
@@ -83,3 +84,31 @@ def listed(names: Sequence[str], most: int = 12) -> str:
     """
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
+
+
+def printable(text: str) -> str:
+    r"""Text in which nothing acts on a terminal, and which can be written as UTF-8.
+
+    Parameters
+    ----------
+    text : str
+        Any text, such as the name of a column or of a file.
+
+    Returns
+    -------
+    text : str
+        Control characters, and bytes of file names that are not UTF-8, are written out. Line breaks and
+        tabs stay.
+
+    Examples
+    --------
+    >>> from deferlearn._utils.words import printable
+    >>> print(printable("a\x1b[31mb"), printable("r\udce9sum\xe9"))
+    a\x1b[31mb r\udce9sumé
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        c if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cs") else ascii(c)[1:-1]
+        for c in text
+    )

@@ -8,10 +8,13 @@ from typing import NoReturn
 
 import typer
 
-from deferlearn._utils.words import without_repeats
+from deferlearn._utils.words import printable, without_repeats
 
 # A mistake of the user; a defect, or a full disk; Ctrl-C, as in shells.
 MISTAKE, FAILURE, STOPPED = 2, 1, 130
+OUT_OF_MEMORY = (
+    "there is not enough memory: use fewer cases or columns, fewer --jobs, or a larger machine"
+)
 
 
 def fail(command: str, message: str, code: int = MISTAKE) -> NoReturn:
@@ -26,7 +29,7 @@ def fail(command: str, message: str, code: int = MISTAKE) -> NoReturn:
     code : int, default=2
         The exit code.
     """
-    typer.echo(f"deferlearn {command}: {' '.join(message.split())}", err=True)
+    typer.echo(printable(f"deferlearn {command}: {' '.join(message.split())}"), err=True)
     raise typer.Exit(code=code)
 
 
@@ -62,6 +65,8 @@ def reported(command: str) -> Iterator[None]:
         fail(command, str(error))
     except OSError as error:
         fail(command, f"cannot continue: {_reason(error)}; nothing was changed", FAILURE)
+    except MemoryError:
+        fail(command, f"{OUT_OF_MEMORY}; nothing was changed", FAILURE)
     except KeyboardInterrupt:
         fail(command, "stopped; nothing was changed", STOPPED)
 
@@ -83,6 +88,8 @@ def resumable(command: str) -> Iterator[None]:
         fail(command, f"{error}; the finished jobs are kept", FAILURE)
     except OSError as error:
         fail(command, f"cannot continue: {_reason(error)}", FAILURE)
+    except MemoryError:
+        fail(command, f"{OUT_OF_MEMORY}; the finished jobs are kept", FAILURE)
     except KeyboardInterrupt:
         message = (
             "stopped; the finished jobs are kept, and the same command continues with the others"

@@ -1,5 +1,6 @@
 """Files that several commands read or write."""
 
+import os
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -7,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import typer
+
+from deferlearn._utils.words import printable
 
 
 def long_table(path: Path, columns: list[str], written: dict[str, Any]) -> Any:
@@ -49,7 +52,7 @@ def name_and_digest(path: Path) -> dict[str, str]:
     """
     from deferlearn.tables.files import sha256_of
 
-    return {"name": path.name, "sha256": sha256_of(path)}
+    return {"name": printable(path.name), "sha256": sha256_of(path)}
 
 
 def command_line(context: typer.Context, spelled: Sequence[str] = ()) -> str:
@@ -78,7 +81,7 @@ def command_line(context: typer.Context, spelled: Sequence[str] = ()) -> str:
         else:
             for one in value if isinstance(value, list) else [value]:
                 words += [*flag, str(one)]
-    return shlex.join(words)
+    return printable(shlex.join(words))
 
 
 def check_paths(outputs: Sequence[Path], inputs: Iterable[Path]) -> None:
@@ -94,13 +97,14 @@ def check_paths(outputs: Sequence[Path], inputs: Iterable[Path]) -> None:
     from deferlearn.tables import TableError
     from deferlearn.tables.writing import STDOUT, StagedFiles
 
-    taken = {path.resolve() for path in inputs}
+    # `Path.resolve` raises for a link that leads to itself.
+    taken = {os.path.realpath(path) for path in inputs}
     for path in outputs:
         if path == STDOUT:
             continue
-        if path.resolve() in taken:
+        if os.path.realpath(path) in taken:
             raise TableError(f"{path} would be overwritten: choose another name")
-        taken.add(path.resolve())
+        taken.add(os.path.realpath(path))
         with suppress(_OnlyTrying), StagedFiles() as files:
             files.open(path)
             raise _OnlyTrying

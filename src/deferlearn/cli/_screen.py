@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from deferlearn._utils.progress import in_words, watched_by
+from deferlearn._utils.words import printable
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -37,7 +38,7 @@ def say(*lines: str, err: bool = False) -> None:
         return
     console = _console(err)
     for line in lines:
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
+        console.print(printable(line), highlight=False, markup=False, soft_wrap=True)
 
 
 def say_notes(notes: Iterable[str]) -> None:
@@ -145,7 +146,7 @@ def print_facts(title: str, rows: Iterable[tuple[str, Any]]) -> None:
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in rows:
-        table.add_row(escape(name), escape(str(value)))
+        table.add_row(escape(printable(name)), escape(printable(str(value))))
     _console().print(table)
 
 
@@ -169,9 +170,11 @@ def print_grid(title: str, headings: Sequence[str], rows: Iterable[Sequence[Any]
 
     table = Table(title=title, title_justify="left")
     for place, heading in enumerate(headings):
-        table.add_column(escape(heading), justify="right" if place else "left", overflow="fold")
+        table.add_column(
+            escape(printable(heading)), justify="right" if place else "left", overflow="fold"
+        )
     for row in rows:
-        table.add_row(*(escape(str(cell)) for cell in row))
+        table.add_row(*(escape(printable(str(cell))) for cell in row))
     _console().print(table)
 
 

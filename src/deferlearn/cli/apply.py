@@ -157,6 +157,7 @@ def apply(
     start = perf_counter()
     with reported(NAME):
         from deferlearn.tables import Router, load_decider, open_table
+        from deferlearn.tables.decider import check_whole_card
         from deferlearn.tables.writing import StagedFiles
         from deferlearn.teams.budget import share_of
 
@@ -167,6 +168,7 @@ def apply(
         with noted() as notes:
             team = load_decider(model)
         card = team.card_
+        check_whole_card(card, model)
         file = open_table(cases, delimiter=delimiter, decimal=decimal, encoding=encoding)
         _check_columns(file, card, probabilities)
         if identifier is not None and label_studio is not None:

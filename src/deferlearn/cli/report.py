@@ -111,6 +111,7 @@ def report(
     start = perf_counter()
     with reported(NAME):
         from deferlearn.tables import TableError, load_decider, open_table
+        from deferlearn.tables.decider import check_whole_card
 
         inputs = {"model": model, "cases": cases}
         if answers is not None:
@@ -118,6 +119,7 @@ def report(
         check_paths([out], inputs.values())
         with noted():
             card = load_decider(model).card_
+        check_whole_card(card, model)
         written: dict[str, Any] = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding}
         file = open_table(cases, **written)
         if answers is not None and identifier is None:

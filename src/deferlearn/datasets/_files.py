@@ -27,6 +27,10 @@ TIMEOUT = 30.0
 MAX_BYTES = 8_000_000
 
 
+class DamagedFileError(OSError, ValueError):
+    """A data file that is not the one it should be; commands report it like one that cannot be read."""
+
+
 @dataclass(frozen=True)
 class RemoteFile:
     """A file of the authors' repository, and what its content must be."""
@@ -122,7 +126,7 @@ def _advice(file: RemoteFile) -> str:
 def _check_sha256(file: RemoteFile, content: bytes, origin: str, remedy: str) -> None:
     found = hashlib.sha256(content).hexdigest()
     if found != file.sha256:
-        raise ValueError(
+        raise DamagedFileError(
             f"{origin} is not the file it should be: expected sha256 {file.sha256}, "
             f"found {found}; {remedy}"
         )

@@ -13,6 +13,7 @@ import numpy as np
 
 from deferlearn._utils.types import Array, Index
 from deferlearn._utils.words import counted
+from deferlearn.objective.advice import advice_for
 from deferlearn.objective.arrays import Candidates, Ends, FreeSet, Outsiders, Point, Start
 from deferlearn.objective.path import (
     DONE,
@@ -303,8 +304,8 @@ def settle(state: State, counters: Counters) -> None:
     raise NumericalError(
         f"No optimum could be verified for {counted(int(state.kept.sum()), 'sample')} with alpha="
         f"{state.problem.alpha * state.problem.gram.unit:g} (largest violation "
-        f"{state.measures.worst:.1e}, duality gap {state.gap():.1e}). Columns of X of very different "
-        "size, or a very small alpha, do this: rescale the columns, or raise alpha."
+        f"{state.measures.worst:.1e}, duality gap {state.gap():.1e}). "
+        + advice_for(state.problem.gram, state.problem.alpha)
     )
 
 

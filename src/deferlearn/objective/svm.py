@@ -17,8 +17,10 @@ from deferlearn._utils.types import Array, Bools, Index
 from deferlearn.kernels import LinearGram, kernel_function, make_gram
 from deferlearn.kernels.doubledouble import weighted_row_sum
 from deferlearn.objective import solver
+from deferlearn.objective.advice import unequal_columns, warn_of_large_values
 from deferlearn.objective.arrays import Ends
 from deferlearn.objective.evaluation import exact_gains, idle_end, leaves_nothing, optimal
+from deferlearn.objective.faint import faint_columns
 from deferlearn.objective.path import OUT
 from deferlearn.objective.protocol import Objective, Pick, Rounds
 from deferlearn.objective.rounds import Plan, Terms
@@ -45,6 +47,10 @@ ENDS_KEPT, ENDS_BYTES = 8, 2**28
 SMALL = 10**6
 # alpha times a weight over the size of the kernel: beyond, sums of such numbers mean nothing.
 SMALLEST_MU, LARGEST_MU = 1e-100, 1e100
+
+
+# With columns whose sizes have a larger ratio than this, more samples than this take minutes.
+SLOW_RATIO, SLOW_SAMPLES = 3e6, 150
 
 
 def _scaled(alpha: float, unit: float, weight: Array) -> float:
@@ -80,8 +86,10 @@ class SVMObjective(Objective):
     that was asked for.
 
     Nothing is refitted: the exact solution is followed along a piecewise linear path while a sample
-    leaves. Every state that is reached has been verified (`optimality_residual`). One objective is for
-    one thread; a `copy` for each is cheap, since the data are shared.
+    leaves. Every state that is reached has been verified (`optimality_residual`). Columns of a linear
+    kernel that are a millionth of others, and so small that they change F by less than 1e-12, are left out:
+    their coefficients are zero. One objective is for one thread; a `copy` for each is cheap,
+    since the data are shared.
 
     Parameters
     ----------
@@ -151,12 +159,26 @@ class SVMObjective(Objective):
         offset = check_flag("fit_intercept", fit_intercept)
         self._X = X
         self._kernel, self._degree, self._coef0 = kernel, degree, coef0
+        self._alpha = float(alpha)
         self._gamma = kernel_width(gamma, X, kernel)
+        self._faint = np.zeros(X.shape[1], dtype=bool)
+        rows = X
+        if (
+            isinstance(kernel, str)
+            and kernel == "linear"
+            and margin == "soft"
+            and not sp.issparse(X)
+        ):
+            self._faint = faint_columns(X, weight, float(alpha), offset)
+            if self._faint.any():
+                rows = np.where(self._faint, 0.0, X)
         gram = make_gram(
-            X, labels, kernel=kernel, degree=degree, gamma=self._gamma, coef0=coef0,
+            rows, labels, kernel=kernel, degree=degree, gamma=self._gamma, coef0=coef0,
             offset=offset, memory=check_cache_size(cache_size),
         )  # fmt: skip
         scaled = _scaled(alpha, gram.unit, weight)
+        if callable(kernel) or kernel in ("poly", "rbf"):
+            warn_of_large_values(X, gram, scaled, kernel, degree, self._gamma, coef0)
         self._problem = Problem(
             gram=gram,
             y=labels,
@@ -350,7 +372,10 @@ class SVMObjective(Objective):
         True
         """
         check_alpha(alpha)
+        if self._faint.any() and alpha < self._alpha:
+            return self._from_nothing(alpha)  # columns that were left out may count there
         other = self.copy()
+        other._alpha = float(alpha)
         scaled = _scaled(alpha, self._problem.gram.unit, self._problem.weight)
         stage = self._screening.stage
         ws = self._working_set
@@ -363,6 +388,17 @@ class SVMObjective(Objective):
         if ws.whole and not ws.precise:
             other._screening.stage = Stage(other._state, ws)
         other._moved()
+        return other
+
+    def _from_nothing(self, alpha: float) -> "SVMObjective":
+        """An objective of a linear kernel with another alpha, solved without this one."""
+        problem = self._problem
+        other = SVMObjective(
+            self._X, problem.y, alpha, fit_intercept=problem.offset, weights=problem.weight,
+            n_jobs=self._screening.n_jobs,
+        )  # fmt: skip
+        for k in self.removed.tolist():
+            other.remove(k)
         return other
 
     @property
@@ -473,6 +509,17 @@ class SVMObjective(Objective):
     def kept(self) -> Bools:
         """Mask of the samples that the machine keeps."""
         return self._state.kept.copy()
+
+    @property
+    def slow_columns(self) -> str:
+        """Which columns of X to rescale, in words, if they make each gain take far longer.
+
+        Columns of very unequal size need twice the digits of floats. The results are exact as long as no
+        error is raised, but hundreds of samples take minutes. Empty if there is nothing to rescale.
+        """
+        ratio, words = unequal_columns(self._problem.gram)
+        slow = self._state.precise and ratio > SLOW_RATIO and self.n_samples > SLOW_SAMPLES
+        return words if slow else ""
 
     @property
     def labels(self) -> Array:

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from joblib import cpu_count
 from numpy.typing import ArrayLike
 
-from deferlearn._utils.checks import is_number, is_whole, plain
+from deferlearn._utils.checks import check_unread, is_number, is_whole, plain
 from deferlearn._utils.types import Array, Bools, Index
 
 # Entries of X whose squares and products stay well inside the range of floats.
@@ -21,8 +21,7 @@ KERNELS = ("linear", "poly", "rbf", "precomputed")
 
 def as_reals(values: Any, name: str) -> Array:
     """A copy as floats; what is complex, a date or masked is refused instead of read as a number."""
-    if np.ma.isMaskedArray(values) and np.ma.getmaskarray(values).any():
-        raise ValueError(f"{name} has masked entries; fill or drop them first.")
+    check_unread(values, name)
     try:
         given = np.asarray(values)
         if given.dtype.kind not in "biufO":

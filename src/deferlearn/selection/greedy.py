@@ -63,7 +63,7 @@ def run(
     floor = ClassFloor(objective, check_floor(min_kept_per_class))
     shared = shared_states(objective, states)
     with opened(checkpoint) as file:
-        record, fingerprint = Record(), {}
+        record = Record()
         if file is not None:
             fingerprint = shared.root.objective.fingerprint()
             asked = {**fingerprint, "n": n, "submodularity_ratio": ratio, "algorithm": algorithm}
@@ -77,9 +77,6 @@ def run(
         selection.looks_ahead = file is None and tol == 0.0 and algorithm != "unconstrained"
         tell = callback or (lambda _: None)
         drawn = Draws(rounds(shared.candidates, n))
-        # Without a fingerprint only gains tell one problem from another: then the picks are made again.
-        if record.value is not None and fingerprint:
-            return selection.take_over(record, drawn, tell)
         try:
             with one_blas_thread():
                 for index in drawn.rounds():
@@ -90,6 +87,9 @@ def run(
         result = selection.result()
         if record.value is None:
             record.end(result.value, result.gap)
+        # Rounds of a file are made again, without looking for the best: what it says of itself is no proof.
+        elif abs(result.value - record.value) > AGREEMENT * max(1.0, shared.root.value):
+            raise _misfit(record, f"the selection was worth {record.value:g}, now {result.value:g}")
     return result
 
 
@@ -271,31 +271,17 @@ class _Run:
         self._free[k] = False
         self.floor.take(k)
 
-    def take_over(self, record: Record, draws: Draws, tell: Callback) -> SelectionResult:
-        """The result of a run that was finished earlier."""
-        # Candidates are drawn nevertheless: the caller's random generator moves on as it did then.
-        for index, row in zip(draws.rounds(), record.rounds, strict=True):
-            self._iterations.append(iteration_of(row, omega(self.ratio, self.n, index)))
-            tell(self._iterations[-1])
-        self._gap = record.gap
-        result = self.result(value=record.value)
-        self.states.pass_through(result.order)
-        result.n_states = self.states.n_states
-        return result
-
-    def result(self, interrupted: bool = False, value: float | None = None) -> SelectionResult:
-        """What has been picked so far, with the value if that is known already."""
+    def result(self, interrupted: bool = False) -> SelectionResult:
+        """What has been picked so far."""
         iterations = list(self._iterations)
-        if value is None:
-            # A pick counts once its state has been reached: an interrupt may come before.
-            while sum(i.picked >= 0 for i in iterations) > self._n_picked:
-                iterations.pop()
+        # A pick counts once its state has been reached: an interrupt may come before.
+        while sum(i.picked >= 0 for i in iterations) > self._n_picked:
+            iterations.pop()
         made = [i for i in iterations if i.picked >= 0]
         order = np.array([i.picked for i in made], dtype=np.int64)
         initial = self.states.root.value
-        if value is None:
-            value = initial - self._value - float(self.loss[order].sum())
-            self.states.end(self._name, self._state_here())
+        value = initial - self._value - float(self.loss[order].sum())
+        self.states.end(self._name, self._state_here())
         return SelectionResult(
             order=order,
             gains=np.array([i.gain for i in made]),

@@ -312,15 +312,6 @@ class States:
             self._passed.pop(chosen, None)
         return state
 
-    def pass_through(self, order: Index) -> None:
-        """Count the sets of a run that was finished earlier, without making their states."""
-        chosen = EMPTY
-        for k in order.tolist():
-            chosen ^= self._names[k]
-            if chosen not in self._states:
-                self._passed.setdefault(chosen, k)
-            self._visited.add(chosen)
-
     def _reach(self, chosen: int) -> State:
         """A state that was passed, made the way it was then: rounding depends on the way."""
         way = list[int]()

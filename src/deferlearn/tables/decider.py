@@ -20,6 +20,10 @@ from deferlearn.teams.storage import read_member
 
 # Format of the card; raised when its keys change their meaning.
 FORMAT = 2
+# What commands ask a card for.
+CARD = (
+    "budget", "classes", "columns", "group", "identifier", "label", "machine_score", "readers", "rows",
+)  # fmt: skip
 # The part of a model file that has everything needed to decide, as arrays.
 MEMBER = "decider.npz"
 
@@ -256,5 +260,14 @@ def version_of(content: bytes) -> str:
 
 def check_card(card: dict[str, Any]) -> None:
     """Refuse the card of another format; the message continues the name of the file."""
+    if not isinstance(card, dict):
+        raise TableError(f"cannot be read: its card is {card!r}")
     if card.get("format") != FORMAT:
         raise TableError("was written by another version of deferlearn: fit the model again")
+
+
+def check_whole_card(card: dict[str, Any], path: Path) -> None:
+    """Refuse a card that lacks what commands ask for."""
+    missing = [name for name in CARD if name not in card]
+    if missing:
+        raise TableError(f"{path} cannot be read: its card lacks {', '.join(missing)}")

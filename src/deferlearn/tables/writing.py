@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
 
+from deferlearn._utils.atomic import open_partial
 from deferlearn.tables.cells import raw_text, safe_text
 from deferlearn.tables.errors import TableError
 from deferlearn.tables.excel import SUFFIX, ExcelWriter
@@ -69,8 +70,7 @@ class StagedFiles:
             # A rename would replace it for every program on the machine.
             if path.exists() and not path.is_file():
                 raise TableError(f"cannot write {path}: it is a device or a pipe, not a file")
-            partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
-            file = open(partial, "xb")  # noqa: SIM115 - closed when the block ends
+            partial, file = open_partial(path)
         except OSError as error:
             raise TableError(f"cannot write {path}: {error.strerror}") from error
         self._files.append((path, partial, file))

@@ -10,6 +10,7 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from deferlearn._utils.checks import check_unread
 from deferlearn._utils.types import Array
 from deferlearn.teams.brought import (
     BroughtMachine,
@@ -102,6 +103,7 @@ class Blend(ClassifierMixin, BaseEstimator):
             New cases.
         """
         check_is_fitted(self)
+        check_unread(X, "X")
         sparse = "csr" if self.__sklearn_tags__().input_tags.sparse else False
         X = validate_data(self, X, reset=False, dtype=np.float64, accept_sparse=sparse)
         return self.blended_.decision_function(X)

@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from deferlearn._utils.checks import check_unmasked
 from deferlearn._utils.threads import one_openmp_thread
 from deferlearn._utils.types import Array, Index
 from deferlearn.humans.answers import shown
@@ -320,6 +321,7 @@ def read_scores(machine_scores: Any, n: int, classes: NDArray[Any]) -> Array:
     Of two columns for two classes, the second is taken.
     """
     _check_names(machine_scores, classes)
+    check_unmasked(machine_scores, "machine_scores")
     try:
         scores = np.asarray(machine_scores, dtype=np.float64)
     except (TypeError, ValueError) as error:

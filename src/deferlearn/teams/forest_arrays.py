@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deferlearn._utils.types import Array, Index
+from deferlearn.teams.stored_trees import check_nodes
 
 # Rows at a time: with more, what is looked up leaves the processor's cache.
 BLOCK = 400
@@ -176,3 +177,31 @@ def _own_arrays(forest: Any) -> ForestArrays | None:
         value=value,
         single=False,
     )
+
+
+def forest_from(values: dict[str, Any]) -> ForestArrays:
+    """A forest of a file, whose trees end.
+
+    Parameters
+    ----------
+    values : dict
+        The attributes.
+
+    Returns
+    -------
+    forest : ForestArrays
+
+    Raises
+    ------
+    ValueError
+        If a tree has no end, or leads to nodes that do not exist.
+    """
+    forest = ForestArrays(**values)
+    children = forest.children
+    check_nodes(children[:, 0], children[:, 1], forest.feature, forest.feature < 0)
+    n_nodes, roots = len(forest.feature), forest.roots
+    if len(roots) == 0 or roots.min() < 0 or roots.max() >= n_nodes:
+        raise ValueError(f"the roots of a forest of {n_nodes} nodes do not exist")
+    if len(forest.edge) != n_nodes or len(forest.value) != n_nodes:
+        raise ValueError(f"a forest of {n_nodes} nodes has other numbers of edges or values")
+    return forest

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 # There are at most as many free samples as samples, and as features and one more. The exact engine keeps a
 # matrix of them: up to this many it is the faster one.
 MOST_FREE = 2000
+# Samples on which a machine is compared with the optimum that it was made from, and the largest difference.
+MOST_CHECKED, MOST_WRONG = 64, 1e-4
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,9 @@ class MachineSettings:
             return ApproximateSVMObjective(
                 X, y, self.alpha, fit_intercept=self.fit_intercept, weights=weights
             )
-        return SVMObjective(X, y, **self._options(), weights=weights, n_jobs=n_jobs)
+        made = SVMObjective(X, y, **self._options(), weights=weights, n_jobs=n_jobs)
+        _refuse_slow_columns(made)
+        return made
 
     def class_objective(
         self,
@@ -106,9 +110,12 @@ class MachineSettings:
         """The sum of the objectives of the machines that tell several classes apart, solved."""
         from deferlearn.objective import class_objective
 
-        return class_objective(
+        made = class_objective(
             X, codes, n_classes, kind, **self._options(), weights=weights, n_jobs=n_jobs
         )
+        for part in made.parts:
+            _refuse_slow_columns(part)
+        return made
 
     def _options(self) -> dict[str, Any]:
         """The parameters of an exact objective, whose names the settings have."""
@@ -239,13 +246,53 @@ def machine_of(
     dual = objective.dual
     support = np.flatnonzero(dual)
     mu = mu_from_alpha(settings.alpha, float(weights[kept].sum()))
-    return Machine(
+    machine = Machine(
         settings=settings,
         support=support,
         vectors=None if settings.precomputed else X[support],
         dual_coef=dual[support] * y[support] / mu,
         coef=objective.coef if settings.linear else None,
         intercept=float(objective.intercept),
+    )
+    _check_machine(machine, objective, X, y, weights)
+    return machine
+
+
+def _refuse_slow_columns(objective: Any) -> None:
+    """Refuse columns of such unequal sizes that fits take minutes, and say which."""
+    from deferlearn.objective import NumericalError
+
+    words = objective.slow_columns
+    if words:
+        raise NumericalError(f"The columns of X are too unequal for an SVM. {words}")
+
+
+def _check_machine(
+    machine: Machine, objective: MachineObjective, X: Any, y: Array, weights: Array
+) -> None:
+    """Refuse a machine that decides otherwise than the optimum that it was made from.
+
+    The optimum may be carried in twice the digits of floats, and a machine is made of floats: where its
+    terms are far larger than their sum, rounding is all that is left of it.
+    """
+    from deferlearn.objective import NumericalError, SVMObjective
+
+    if not isinstance(objective, SVMObjective):
+        return
+    kept = np.flatnonzero(objective.kept)
+    rows = kept[np.unique(np.linspace(0, len(kept) - 1, MOST_CHECKED).astype(np.int64))]
+    expected = objective.own_decisions[rows]
+    said = machine.decision_function(X[rows])
+    worst = float((np.abs(said - expected) / np.maximum(1.0, np.abs(expected))).max())
+    # The losses on some of the samples are at most F, which holds those of all.
+    loss = float(weights[rows] @ np.maximum(0.0, 1.0 - y[rows] * said))
+    if worst <= MOST_WRONG and loss <= objective.value + MOST_WRONG * max(1.0, objective.value):
+        return
+    raise NumericalError(
+        f"The fitted machine is not the optimum that was found: its decision values differ by {worst:.1e} "
+        f"of their size, and on {len(rows)} samples it loses {loss:.3g} where all may lose "
+        f"{objective.value:.3g}. With these features decision values are small differences of huge "
+        "numbers, which floats cannot hold. Rescale the columns of X, for example with StandardScaler."
     )
 
 

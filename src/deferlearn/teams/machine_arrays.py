@@ -9,7 +9,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from deferlearn._utils.types import Array, Index
-from deferlearn.teams.forest_arrays import ForestArrays, boosting_arrays, forest_arrays
+from deferlearn.teams.forest_arrays import (
+    ForestArrays,
+    boosting_arrays,
+    forest_arrays,
+    forest_from,
+)
 from deferlearn.teams.machine import Machine, MachineSettings, SumMachine
 from deferlearn.teams.odds import AnyCalibration, log_softmax, odds_from, odds_values
 
@@ -268,9 +273,9 @@ def machine_from(values: dict[str, Any]) -> Any:
         return Machine(**own | {"settings": MachineSettings(**own["settings"])})
     for name, value in own.items():
         if name == "forest":
-            own[name] = ForestArrays(**value)
+            own[name] = forest_from(value)
         elif name == "forests":
-            own[name] = [ForestArrays(**forest) for forest in value]
+            own[name] = [forest_from(forest) for forest in value]
         elif name == "curve":
             own[name] = odds_from(value)
         elif name in LISTS:

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 
-from deferlearn._utils.checks import is_number, is_whole, plain
+from deferlearn._utils.checks import check_unmasked, is_number, is_whole, plain
 from deferlearn.objective.validation import check_cache_size
 from deferlearn.selection.greedy import check_floor, check_open_unit, check_ratio, check_tol
 from deferlearn.teams.budget import count_of as count_of
@@ -111,6 +111,7 @@ def sample_weights(sample_weight: Any, codes: Any) -> Any:
     n = len(codes)
     if sample_weight is None:
         return np.ones(n)
+    check_unmasked(sample_weight, "sample_weight")
     try:
         weights = np.asarray(sample_weight, dtype=np.float64)
     except (TypeError, ValueError) as error:

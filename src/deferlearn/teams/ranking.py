@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from deferlearn._utils.products import row_products
 from deferlearn._utils.types import Array
-from deferlearn.teams.forest_arrays import ForestArrays
+from deferlearn.teams.forest_arrays import ForestArrays, forest_from
 from deferlearn.teams.odds import logistic
 
 
@@ -266,6 +266,6 @@ def ranking_from(values: dict[str, Any]) -> Ranking:
         if name == "inner":
             own[name] = ranking_from(value)
         elif name != "kind":
-            own[name] = ForestArrays(**value) if isinstance(value, dict) else value
+            own[name] = forest_from(value) if isinstance(value, dict) else value
     ranking: Ranking = kinds[values["kind"]](**own)
     return ranking

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from deferlearn import __version__
+from deferlearn._utils.archives import ArchiveTooLarge, check_sizes
 from deferlearn._utils.atomic import write_atomically
 
 # scikit-learn is imported where it is used: a part of a file is read without it.
@@ -20,81 +21,6 @@ if TYPE_CHECKING:
 
 # Of sha256, in hexadecimal digits.
 CHECKSUM_SIZE = 64
-
-# Beyond the types that skops itself takes for safe (scikit-learn's public estimators, numpy's arrays,
-# plain values): our own, what scikit-learn keeps inside fitted trees, forests and networks, and the
-# splitters that are given as folds. It is a list of names, so that what a file can make is known before
-# the file is seen.
-TRUSTED = (
-    "deferlearn.humans.coding.Coding",
-    "deferlearn.teams.machine.Machine",
-    "deferlearn.teams.machine.SumMachine",
-    "deferlearn.teams.machine.MachineSettings",
-    "deferlearn.teams.threshold.Threshold",
-    "deferlearn.teams.advantage_model.AdvantageModel",
-    "deferlearn.teams.advantage.AdvantageTriage",
-    "deferlearn.teams.assisted_triage.AssistedTriage",
-    "deferlearn.teams.automation.FullAutomation",
-    "deferlearn.teams.automation.NoAutomation",
-    "deferlearn.teams.blend.Blend",
-    "deferlearn.teams.blend.BlendedMachine",
-    "deferlearn.teams.brought.BroughtMachine",
-    "deferlearn.teams.calibration.Calibration",
-    "deferlearn.teams.odds.SidedCalibration",
-    "deferlearn.teams.odds.SoftmaxCalibration",
-    "deferlearn.teams.odds.StepCalibration",
-    "deferlearn.teams.probabilities.ClassMachine",
-    "deferlearn.teams.ranking.ByUncertainty",
-    "deferlearn.teams.brought.ScoreColumn",
-    "deferlearn.teams.forest.ForestClassifier",
-    "deferlearn.teams.forest.ForestRegressor",
-    "deferlearn.teams.predicted_error.PredictedErrorTriage",
-    "deferlearn.teams.team_cv.TeamCV",
-    "deferlearn.teams.surrogates.compare_confidence.CompareConfidence",
-    "deferlearn.teams.surrogates.cross_entropy.CrossEntropySurrogate",
-    "deferlearn.teams.surrogates.differentiable_triage.DifferentiableTriage",
-    "deferlearn.teams.surrogates.differentiable_triage.TriageModel",
-    "deferlearn.teams.surrogates.linear.LinearModel",
-    "deferlearn.teams.surrogates.logistic.LogisticModel",
-    "deferlearn.teams.surrogates.one_vs_all.OneVsAllSurrogate",
-    "deferlearn.teams.surrogates.realizable.RealizableSurrogate",
-    "deferlearn.teams.uncertainty.UncertaintyTriage",
-    "deferlearn.bounds.certificate.Certificate",
-    "deferlearn.bounds.optimum.OptimumBound",
-    "deferlearn.bounds.ratio.RatioBound",
-    "deferlearn.bounds.ratio.SubmodularityBound",
-    "deferlearn.teams.assisted_svc_cv.AssistedSVCCV",
-    "deferlearn.teams.pipeline.AssistedPipeline",
-    "deferlearn.teams.policy.DeferralPolicy",
-    "deferlearn.teams.assisted_svc.AssistedSVC",
-    "deferlearn.tables.encoder.TableEncoder",
-    "deferlearn.tables.encoding.Encoding",
-    "deferlearn.tables.guard.Guard",
-    "deferlearn.tables.team.TabularTeam",
-    "numpy.dtype",
-    "numpy.number",
-    "scipy.sparse._csr.csr_array",
-    "scipy.sparse._csr.csr_matrix",
-    "sklearn._loss.link.Interval",
-    "sklearn._loss.link.LogitLink",
-    "sklearn._loss.link.MultinomialLogit",
-    "sklearn._loss.loss.HalfBinomialLoss",
-    "sklearn._loss.loss.HalfMultinomialLoss",
-    "sklearn.calibration._CalibratedClassifier",
-    "sklearn.calibration._SigmoidCalibration",
-    "sklearn.compose._column_transformer.make_column_selector",
-    "sklearn.ensemble._hist_gradient_boosting.binning._BinMapper",
-    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
-    "sklearn.metrics._dist_metrics.EuclideanDistance64",
-    "sklearn.model_selection._split.GroupKFold",
-    "sklearn.model_selection._split.KFold",
-    "sklearn.model_selection._split.StratifiedGroupKFold",
-    "sklearn.model_selection._split.StratifiedKFold",
-    "sklearn.neighbors._kd_tree.KDTree",
-    "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
-    "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
-    "sklearn.tree._tree.Tree",
-)
 
 
 @runtime_checkable
@@ -112,8 +38,8 @@ def save(
     """Write a model to a file, completely or not at all.
 
     The file is a zip archive of arrays and a description (skops), not a pickle; its comment holds a
-    checksum, and the versions of deferlearn and scikit-learn. A model that holds a type which `load`
-    would refuse is refused here already, by name.
+    checksum, and the versions of deferlearn and scikit-learn. A model that holds a type or a parameter
+    which `load` would refuse is refused here already, by name.
 
     Parameters
     ----------
@@ -138,21 +64,26 @@ def save(
     >>> bool((again.decision_function(X) == clf.decision_function(X)).all())
     True
     """
-    import skops.io
     from sklearn.base import BaseEstimator
 
+    from deferlearn.teams.stored_description import unknown_types
+
+    named = _named(trusted)
     if not isinstance(estimator, BaseEstimator):
         raise TypeError(f"save takes an estimator, got an object of type {_name_of(estimator)!r}.")
-    try:
-        content = skops.io.dumps(estimator, compression=zipfile.ZIP_DEFLATED)
-    except (TypeError, NotImplementedError, skops.io.exceptions.UnsupportedTypeException) as error:
-        raise TypeError(f"The model holds something that cannot be stored: {error}") from error
-    unknown = _unknown_types(content, _allowed(trusted))
+    content = _dumped(estimator)
+    unknown = unknown_types(content, named)
     if unknown:
         raise TypeError(
             f"The model holds {', '.join(repr(name) for name in unknown)}, which `load` does not trust. "
             "Name it by trusted=[...], here and in `load`, if you know where it comes from."
         )
+    try:
+        _check_parts(estimator, named)
+    except ValueError as error:
+        raise TypeError(
+            f"The model holds something that `load` does not trust: {error}."
+        ) from error
     if isinstance(estimator, HasMembers):
         content = _with_members(content, estimator.archive_members())
     write_atomically(path, with_versions(content))
@@ -162,16 +93,19 @@ def load(path: str | os.PathLike[str], trusted: Iterable[str] = ()) -> Any:
     """Read a model that `save` has written.
 
     A file can only make objects of a fixed list of types; one that asks for others is refused before
-    anything is made. So is one that does not match its checksum, and one that `save` has not written:
-    what others have written with skops is read by ``skops.io.load``. A checksum finds accidents, not
-    attackers: whoever changes a file on purpose can write a new one.
+    anything is made. So is one that becomes far larger when it is read. A model that names a cache, a file
+    or a function, and one whose parts do not fit together, is refused too: neither asking nor refitting
+    a stranger's model runs code of the file. So is one that does not match its checksum, and one that
+    `save` has not written: what others have written with skops is read by ``skops.io.load``. A checksum
+    finds accidents, not attackers: whoever changes a file on purpose can write a new one.
 
     Parameters
     ----------
     path : path-like
         The file.
     trusted : iterable of str, default=()
-        Names of further types to allow, if you know that the file comes from someone you trust.
+        Names of further types and functions to allow, if you know that the file comes from someone you
+        trust. The parameters of these types are not checked.
 
     Returns
     -------
@@ -186,13 +120,15 @@ def load(path: str | os.PathLike[str], trusted: Iterable[str] = ()) -> Any:
     import skops.io
     from sklearn.base import BaseEstimator
 
-    allowed = _allowed(trusted)
+    from deferlearn.teams.stored_description import FOR_SKOPS, unknown_types
+
+    named = _named(trusted)
     content, name = Path(path).read_bytes(), os.fspath(path)
     written_by = _versions_in(content, name)
     # Whatever error a strange description causes in skops, it is the file that is at fault.
     fault = f"{name}, saved with {_listed(written_by)}, cannot be read: "
     try:
-        unknown = _unknown_types(content, allowed)
+        unknown = unknown_types(content, named)
     except Exception as error:
         raise ValueError(fault + repr(error)) from error
     if unknown:
@@ -203,16 +139,47 @@ def load(path: str | os.PathLike[str], trusted: Iterable[str] = ()) -> Any:
         )
     _warn_of_versions(written_by, name)
     try:
-        model = skops.io.loads(content, trusted=allowed)
-        parts = [model, *model.get_params().values()] if isinstance(model, BaseEstimator) else []
-        for part in (part for part in parts if isinstance(part, BaseEstimator)):
-            if not part.get_params(deep=False).keys() <= vars(part).keys():
-                raise ValueError(f"{_name_of(part)!r} came without its parameters")
+        model = skops.io.loads(content, trusted=[*FOR_SKOPS, *named])
+        _check_parts(model, named)
     except Exception as error:
         raise ValueError(fault + repr(error)) from error
     if not isinstance(model, BaseEstimator):
         raise ValueError(f"{name} holds no estimator, but a {_name_of(model)!r}.")
     return model
+
+
+def _dumped(estimator: "BaseEstimator") -> bytes:
+    """The archive that skops writes; not compressed if `load` would take it for a bomb."""
+    import skops.io
+
+    try:
+        content = skops.io.dumps(estimator, compression=zipfile.ZIP_DEFLATED)
+        try:
+            check_sizes(content)
+        except ArchiveTooLarge:
+            content = skops.io.dumps(estimator)
+    except (TypeError, NotImplementedError, skops.io.exceptions.UnsupportedTypeException) as error:
+        raise TypeError(f"The model holds something that cannot be stored: {error}") from error
+    return bytes(content)
+
+
+def _check_parts(model: Any, named: frozenset[str]) -> None:
+    """Refuse a model with parts that may run code, touch files, or be read beyond their end."""
+    from sklearn.base import BaseEstimator
+
+    from deferlearn.teams.stored_structure import check_structure
+    from deferlearn.teams.stored_values import check_values, parts_of
+
+    parts = list(parts_of(model))
+    for part in parts:
+        if _name_of(part) not in named:
+            check_values(part)
+        if isinstance(part, BaseEstimator):
+            missing = set(type(part)._get_param_names()) - vars(part).keys()
+            if missing:
+                raise ValueError(f"{_name_of(part)} came without {', '.join(sorted(missing))}")
+    for part in parts:
+        check_structure(part)
 
 
 def read_member(content: bytes, path: str, member: str) -> bytes | None:
@@ -287,6 +254,10 @@ def _versions_in(content: bytes, path: str) -> dict[str, str]:
             f"{path} is damaged, or was changed after it was saved: its content does not match its "
             "checksum. Use another copy, or fit and save the model again."
         )
+    try:
+        check_sizes(content)
+    except ArchiveTooLarge as error:
+        raise ValueError(f"{path} is refused: {error}.") from error
     return dict(json.loads(written))
 
 
@@ -310,21 +281,14 @@ def _listed(packages: dict[str, str]) -> str:
     return " and ".join(f"{package} {version}" for package, version in packages.items())
 
 
-def _allowed(trusted: Iterable[str]) -> list[str]:
+def _named(trusted: Iterable[str]) -> frozenset[str]:
     if isinstance(trusted, str):
         raise TypeError(f"trusted={trusted!r} must be a list of names, not one string.")
     names = list(trusted)
     for name in names:
         if not isinstance(name, str):
             raise TypeError(f"trusted must hold names such as 'package.Type', got {name!r}.")
-    return [*TRUSTED, *names]
-
-
-def _unknown_types(content: bytes, allowed: list[str]) -> list[str]:
-    """Types in the file that are not on the list."""
-    import skops.io
-
-    return sorted(set(skops.io.get_untrusted_types(data=content)) - set(allowed))
+    return frozenset(names)
 
 
 def _name_of(thing: Any) -> str:

@@ -11,7 +11,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from deferlearn._utils.checks import check_flag
+from deferlearn._utils.checks import check_flag, check_unmasked, check_unread
 from deferlearn._utils.types import Array, Bools
 from deferlearn.humans.coding import Codes, Coding, code_classes, grades_in
 from deferlearn.humans.human import Human, read_human, warn_if_reordered
@@ -222,6 +222,8 @@ class Team(ClassifierMixin, BaseEstimator):
         -------
         samples : Samples
         """
+        check_unread(X, "X")
+        check_unmasked(y, "y")
         classes = grades_in(y, getattr(self, "classes", "auto"))
         X, labels = validate_data(
             self, X, y, dtype=np.float64, accept_sparse="csr" if self._takes_sparse() else False
@@ -338,6 +340,7 @@ class Team(ClassifierMixin, BaseEstimator):
 
     def _check_new(self, X: Any, machine_scores: Any = None) -> Any:
         check_is_fitted(self)
+        check_unread(X, "X")
         sparse = "csr" if self._takes_sparse() else False
         X = validate_data(self, X, reset=False, dtype=np.float64, accept_sparse=sparse)
         if self._given_scores != (machine_scores is not None):
