@@ -208,9 +208,8 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
             loss = found.loss - samples.coding.hinge_per_error * float(team.deferral_cost)
             human = {"human_loss": loss * samples.coding.weights[samples.codes] / samples.weights}
         more: dict[str, Any] = {"sample_weight": sample_weight}
-        folds = stratified_folds(
-            self.cv, samples.X, samples.labels, None if groups is None else np.asarray(groups), seed
-        )
+        groups = None if groups is None else np.asarray(groups)
+        folds = stratified_folds(self.cv, samples.X, samples.labels, groups, seed)
         splits = splits_from(folds, n)
         own_cv = team.cv
         if groups is not None and hasattr(team, "open_search"):
@@ -224,7 +223,7 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
             self.assignment_ = _named(chosen, self.experts_)
         self._capacity = as_shares(capacity, n)
         self._total = share_of(team.budget, n)
-        self._learn(samples, said, splits, seed)
+        self._learn(samples, said, splits, groups, seed)
         self._set_prices(samples, seed)
         return self
 
@@ -295,7 +294,9 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
         share = costs[samples.codes[:, None], np.maximum(said, 0)] / max(float(costs.max()), 1e-300)
         return np.where(said == NO_ANSWER, np.nan, share)
 
-    def _learn(self, samples: Samples, said: Codes, splits: list[Any], seed: int) -> None:
+    def _learn(
+        self, samples: Samples, said: Codes, splits: list[Any], groups: Any, seed: int
+    ) -> None:
         """Learn what each expert is good at, and form groups of readers."""
         codes, n_classes = samples.codes, len(self.classes_)
         answered = said != NO_ANSWER
@@ -327,6 +328,7 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
             self._total,
             kinds,
             splits,
+            groups,
             seed,
             self.n_jobs,
         )

@@ -8,10 +8,12 @@ import numpy as np
 from deferlearn._utils.types import Array, Index
 from deferlearn.experts.error_models import FARTHEST, KINDS, Cases, ErrorModel, Forests
 from deferlearn.experts.transport import transport
+from deferlearn.teams.choice import by_group
 from deferlearn.teams.held_out import held_out
 
-# A more elaborate model must be better by so many standard errors of the difference.
-CLEARLY = 1.0
+# By how many standard errors of the difference a more elaborate model must be better: at foreseeing answers,
+# and in what the team gets wrong.
+CLEARLY, RATHER = 1.0, 0.5
 
 
 class Machine(NamedTuple):
@@ -57,15 +59,16 @@ def learn_errors(
     total: float,
     kinds: tuple[str, ...],
     splits: list[tuple[Index, Index]],
+    groups: Any,
     seed: int,
     n_jobs: int | None,
 ) -> Learned:
     """Learn what experts' answers cost, by the simplest kind of model that no other beats.
 
-    A more elaborate kind must foresee the answers to held-out samples clearly better, and make a team that
-    does no worse: held-out samples go to the experts by the expected costs, within the capacities, among
-    those who have answered. The first alone is not enough, since only the answers to a few hard cases
-    matter; the second alone depends too much on luck.
+    A more elaborate kind must foresee the answers to held-out samples clearly better, and make a better
+    team: held-out samples go to the experts by the expected costs, within the capacities, among those who
+    have answered. The first alone is not enough, since only the answers to a few hard cases matter; the
+    second alone depends too much on luck.
 
     Parameters
     ----------
@@ -85,6 +88,8 @@ def learn_errors(
         Kinds of models to try, from simple to elaborate.
     splits : list of (train, test)
         The folds.
+    groups : ndarray of shape (n_samples,) or None
+        Samples that belong together, and so say less than others.
     seed : int
         Random seed of the forests.
     n_jobs : int or None
@@ -97,7 +102,7 @@ def learn_errors(
     answered, n = ~np.isnan(share), len(share)
     real = np.where(answered, share, 0.0) * worst[cases.codes][:, None]
     best: tuple[str, float, Array] | None = None
-    least, cheapest = np.full(n, np.inf), np.inf
+    least, cheapest = np.full(n, np.nan), np.full(n, np.nan)
     costs: dict[str, float] = {}
     for kind in kinds:
         parts = held_out(_try_kind, splits, kind, cases, share, worst, seed, n_jobs=n_jobs)
@@ -111,9 +116,12 @@ def learn_errors(
         gain = np.where(answered, machine.expected[:, None] - expected, -1.0)
         # Experts who have answered a part of the samples can take that part of their capacity here.
         chosen = transport(gain, capacity * answered.sum(axis=0), total * n).chosen
-        costs[kind] = float(np.where(chosen < 0, machine.real, real[np.arange(n), chosen]).mean())
-        if best is None or (_clearly_less(loss, least) and costs[kind] <= cheapest):
-            best, least, cheapest = (kind, strength, expected), loss, costs[kind]
+        cost = np.where(chosen < 0, machine.real, real[np.arange(n), chosen])
+        costs[kind] = float(cost.mean())
+        if best is None or (
+            _less(loss, least, groups, CLEARLY) and _less(cost, cheapest, groups, RATHER)
+        ):
+            best, least, cheapest = (kind, strength, expected), loss, cost
     assert best is not None
     kind, strength, expected = best
     model = KINDS[kind](strength).fit(cases, share, seed)
@@ -155,7 +163,9 @@ def _log_loss(rate: Array, share: Array, answered: Any) -> Array:
         return np.asarray(np.nanmean(np.where(answered, each, np.nan), axis=1))
 
 
-def _clearly_less(loss: Array, other: Array) -> bool:
-    gain = (other - loss)[~np.isnan(loss)]
+def _less(values: Array, others: Array, groups: Any, n_standard_errors: float) -> bool:
+    """Whether the mean is less, by so many standard errors of the difference."""
+    known = ~np.isnan(values)
+    gain = by_group((others - values)[known], None if groups is None else groups[known])
     error = gain.std(ddof=1) / np.sqrt(len(gain)) if len(gain) > 1 else np.inf
-    return bool(gain.mean() > CLEARLY * error)
+    return bool(gain.mean() > n_standard_errors * error)

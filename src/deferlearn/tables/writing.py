@@ -6,7 +6,6 @@ import re
 import shutil
 import sys
 import tempfile
-import uuid
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
