@@ -78,11 +78,11 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
     arbiter : str or None, default=None
         The expert who decides where the readers disagree; she is not among the readers. None: the
         machine's answer decides. Only with two or three readings.
-    skills : {"auto", "class", "certainty", "linear", "forest"}, default="auto"
+    skills : {"auto", "class", "linear", "forest"}, default="auto"
         How experts' errors are foreseen. "class": by the true class, as likely as the machine finds it.
-        "certainty": by how sure the machine is, too. "linear": by features, too. "forest": for experts who
-        are good in some regions. "auto" takes the simplest of them that no other clearly beats, by what
-        the team gets wrong on held-out samples.
+        "linear": by features and by how sure the machine is, too. "forest": for experts who are good in
+        some regions. "auto" takes the simplest of them that no other clearly beats on held-out samples, in
+        foreseeing answers and in what the team gets wrong.
     cv : int or splitter, default=5
         Folds for the models of the experts' errors.
     n_jobs : int or None, default=None
