@@ -5,7 +5,8 @@ machine's probabilities of the classes, and in training the true class. There ar
 simple to elaborate:
 
 - "class": a rate per expert and true class, drawn towards the average of all experts;
-- "linear": a logistic curve in features, class and how sure the machine is for all experts, and a smaller one per expert on top;
+- "linear": a logistic curve in features, class and how sure the machine is for all experts, and a smaller
+  one per expert on top;
 - "forest": a forest for all experts, mixed with one per expert by how many answers she has given.
 """
 
