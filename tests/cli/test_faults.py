@@ -12,6 +12,7 @@ from deferlearn._utils.words import printable
 from deferlearn.cli import _errors, report
 from deferlearn.cli.app import app
 from deferlearn.tables import fit_table, load_decider, select_cases
+from deferlearn.tables.decider import FORMAT
 from deferlearn.tables.errors import TableError
 
 
@@ -24,8 +25,8 @@ def folder(tmp_path_factory):
     """Cases, and the model fitted on them."""
     folder = tmp_path_factory.mktemp("models")
     cases = write_csv(folder / "cases.csv", make_cases())
-    words = ("--label", "diagnosis", "--human", "reader_1", "--id", "id", "--drop", "patient")
-    quick = ("--alpha", "0.1", "--no-evaluate")
+    words = ("--label", "diagnosis", "--human", "reader_1", "--human", "reader_2", "--id", "id")
+    quick = ("--drop", "patient", "--alpha", "0.1", "--no-evaluate")
     result = run("fit", cases, *words, *quick, "--out", folder / "model.skops")
     assert result.exit_code == 0, result.output
     return folder
@@ -85,7 +86,8 @@ def test_names_do_not_act_on_the_terminal(tmp_path):
     table = {name if column == "size" else column: cells for column, cells in table.items()}
     assert name in table
     cases = write_csv(tmp_path / "cases.csv", table)
-    words = ("--label", "diagnosis", "--drop", "patient", "--drop", "id", "--alpha", "0.1")
+    dropped = [word for name in ("patient", "id", "reader_1", "reader_2") for word in ("--drop", name)]
+    words = ("--label", "diagnosis", *dropped, "--alpha", "0.1")
     out = tmp_path / "model.skops"
     result = run("fit", cases, *words, "--no-evaluate", "--out", out)
     assert result.exit_code == 0, result.output
@@ -104,7 +106,7 @@ def test_printable():
     printable("\udcff").encode("utf-8")
 
 
-@pytest.mark.parametrize("broken", [None, [], {"format": 1}, {"format": 1, "rows": 3}])
+@pytest.mark.parametrize("broken", [None, [], {"format": FORMAT}, {"format": FORMAT, "rows": 3}])
 def test_a_broken_card(tmp_path, broken):
     size = np.random.default_rng(0).normal(size=60)
     table = {"size": size, "truth": np.where(size > 0, "ill", "well")}
