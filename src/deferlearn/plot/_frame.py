@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
@@ -27,9 +26,6 @@ MOST_TAKEN = 0.7
 
 # The width of a letter as a share of its height, and how much wider than its axes a label may be.
 LETTER_WIDTH, LABEL_OVERHANG = 0.6, 1.2
-
-# Names are cut off after so many letters.
-LONGEST_NAME = 16
 
 # Name -> colour and dashes of the human or the machine alone.
 ALONE = {"human": ("0.0", ":"), "machine": ("0.4", "--")}
@@ -84,22 +80,6 @@ def short_count(n: int) -> str:
         return str(n)
     thousands = f"{n / 1000:.1f}" if n < 9950 else f"{n / 1000:.0f}"
     return f"{thousands.removesuffix('.0')}k"
-
-
-def short_name(name: str, most: int = LONGEST_NAME) -> str:
-    """A name that fits beside an axis."""
-    return name if len(name) <= most else f"{name[: most - 1]}…"
-
-
-def distinct_names(names: Sequence[str], most: int = LONGEST_NAME) -> list[str]:
-    """Names that fit beside an axis, cut in the middle if they would be alike when cut at the end."""
-    short = [short_name(name, most) for name in names]
-    if len(set(short)) == len(set(names)):
-        return short
-    end = most // 2
-    return [
-        name if len(name) <= most else f"{name[: most - end - 1]}…{name[-end:]}" for name in names
-    ]
 
 
 def percent_ticks(ax: Axes) -> None:

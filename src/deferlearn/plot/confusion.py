@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from deferlearn._utils.words import short_name
 from deferlearn.humans.answers import as_array, distinct, find_missing
 from deferlearn.humans.positions import check_complete
 from deferlearn.metrics import confusion_counts, find_member
-from deferlearn.plot._frame import require_matplotlib, short_count, short_name
+from deferlearn.plot._frame import require_matplotlib, short_count
 from deferlearn.plot.curves import COLOURS
 
 if TYPE_CHECKING:

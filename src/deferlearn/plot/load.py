@@ -7,8 +7,9 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 from deferlearn._utils.checks import is_whole
+from deferlearn._utils.words import distinct_names
 from deferlearn.experts.capacity import as_shares, check_capacity
-from deferlearn.plot._frame import distinct_names, require_matplotlib, wrap_label
+from deferlearn.plot._frame import require_matplotlib, wrap_label
 from deferlearn.plot.curves import COLOURS
 
 if TYPE_CHECKING:

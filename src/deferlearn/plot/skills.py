@@ -8,15 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from deferlearn._utils.types import Array
+from deferlearn._utils.words import distinct_names, short_name
 from deferlearn.experts import Skills
 from deferlearn.experts.skills import ALIKE, BETTER, LEVEL, UNKNOWN, WORSE
-from deferlearn.plot._frame import (
-    distinct_names,
-    percent_ticks,
-    require_matplotlib,
-    short_name,
-    wrap_label,
-)
+from deferlearn.plot._frame import percent_ticks, require_matplotlib, wrap_label
 from deferlearn.plot.curves import COLOURS
 
 if TYPE_CHECKING:
@@ -74,9 +69,9 @@ class SkillsDisplay:
     """How often each expert errs, over all classes and on each of them, with intervals.
 
     Experts stand below the verdict on them, in the order in which they were given: where the data cannot
-    tell who is better, there is no ranking. A verdict compares an expert with the average of the others, so
-    that the last below one verdict and the first below the next may well be alike. The point of an expert with too few answers, or with none on a
-    class, is hollow: it mostly says what the others do. `from_estimator` makes the display.
+    tell who is better, there is no ranking. A verdict compares an expert with the average of the others;
+    two experts with different verdicts may still be alike. The point of an expert with too few answers, or
+    with none on a class, is hollow: it mostly says what the others do. `from_estimator` makes the display.
 
     Parameters
     ----------
@@ -210,7 +205,8 @@ class SkillsDisplay:
         words: list[Annotation] = []
         y = 0.0
         for verdict, group in verdict_groups(skills):
-            words.append(self._write(ax, verdict, y))
+            if len(skills.experts) > 1 or verdict == UNKNOWN:
+                words.append(self._write(ax, verdict, y))
             for e in group:
                 y += 1
                 places[e] = y
