@@ -130,6 +130,18 @@ def test_what_more_time_is_worth(plain, changes, words, absent):
     assert absent not in text
 
 
+def test_who_gets_more_than_she_can_take_is_named(plain):
+    takers = np.array(["reader_0"] * 30 + ["reader_1"] * 12 + [None] * 58, dtype=object)
+    facts = expert_facts(stub([44, 36], assign=lambda X: takers), X=np.zeros((100, 1)))
+    # 30 of 100 are clearly more than a tenth; 12 of 100 may be chance.
+    assert facts["overloaded"] == ["reader_0"]
+    words = "Of these cases, reader_0 would get clearly more than her capacity."
+    assert words in section_of(page_with(plain, facts))
+    facts = expert_facts(stub([44, 36]))
+    assert facts["overloaded"] == []
+    assert "would get" not in section_of(page_with(plain, facts))
+
+
 def test_twenty_experts_stay_apart(plain):
     names = [f"Doctor of the ward number {e}" for e in range(20)]
     facts = expert_facts(stub(range(20, 60, 2)))

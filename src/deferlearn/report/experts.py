@@ -47,8 +47,8 @@ def expert_facts(
     -------
     facts : dict
         With the keys classes, better and worse (names of the experts who clearly err less or more often
-        than the average of the others), readings, common_budget (whether all experts together have a
-        limit), and rows. These have for each expert the keys expert, answers, verdict, error, classes
+        than the average of the others), overloaded (those who get clearly more of X than they can take),
+        readings, common_budget (whether all experts together have a limit), and rows. These have for each expert the keys expert, answers, verdict, error, classes
         (answers and error on each of them), load and capacity (shares of the cases), price (errors avoided
         by one more case) and assigned (the share of X that she gets; None without X, and for an arbiter).
         Experts are in the order of `deferlearn.plot.SkillsDisplay`.
@@ -70,7 +70,7 @@ def expert_facts(
     skills = team.skills_
     capacity = capacity_shares(team, n_samples)
     assigned = {} if X is None else _assigned(team, X, group)
-    rows = []
+    rows: list[Row] = []
     for e in (place for _, places in verdict_groups(skills) for place in places):
         name = skills.experts[e]
         rows.append(
@@ -101,6 +101,11 @@ def expert_facts(
         "classes": [str(label) for label in skills.classes],
         "better": [row["expert"] for row in rows if row["verdict"] == BETTER],
         "worse": [row["expert"] for row in rows if row["verdict"] == WORSE],
+        "overloaded": [
+            row["expert"]
+            for row in rows
+            if row["assigned"] is not None and row["assigned"]["lower"] > row["capacity"]
+        ],
         "readings": int(team.readings),
         "common_budget": team.budget is not None,
         "rows": rows,
