@@ -48,10 +48,11 @@ def expert_facts(
     facts : dict
         With the keys classes, better and worse (names of the experts who clearly err less or more often
         than the average of the others), overloaded (those who get clearly more of X than they can take),
-        readings, common_budget (whether all experts together have a limit), and rows. These have for each expert the keys expert, answers, verdict, error, classes
-        (answers and error on each of them), load and capacity (shares of the cases), price (errors avoided
-        by one more case) and assigned (the share of X that she gets; None without X, and for an arbiter).
-        Experts are in the order of `deferlearn.plot.SkillsDisplay`.
+        readings, common_budget (whether all experts together have a limit), and rows. These have for each
+        expert the keys expert, answers, verdict, error, classes (answers and error on each of them), load
+        and capacity (shares of the cases), price (errors avoided by one more case) and assigned (the share
+        of X that she gets; None without X, and for an arbiter). Experts are in the order of
+        `deferlearn.plot.SkillsDisplay`.
 
     Examples
     --------
