@@ -58,12 +58,13 @@ def expert_facts(
     --------
     >>> import numpy as np
     >>> from deferlearn import AdvantageTriage
-    >>> from deferlearn.datasets import make_linear
     >>> from deferlearn.experts import ExpertTeam
     >>> from deferlearn.report.experts import expert_facts
-    >>> X, y = make_linear(300, random_state=0)
+    >>> luck = np.random.default_rng(0)
+    >>> X = luck.normal(size=(300, 2))
+    >>> y = np.where(X[:, 1] + luck.normal(size=300) > 0, 1, -1)
     >>> answers = {"Ann": np.where(np.arange(300) % 3, y, -y), "Bob": np.where(np.arange(300) % 30, y, -y)}
-    >>> team = ExpertTeam(AdvantageTriage(alpha=0.01), {"Ann": 0.1, "Bob": 0.1}, skills="class")
+    >>> team = ExpertTeam(AdvantageTriage(alpha=0.1), {"Ann": 0.1, "Bob": 0.1}, skills="class")
     >>> facts = expert_facts(team.fit(X, y, answers))
     >>> facts["better"], [row["expert"] for row in facts["rows"]]
     (['Bob'], ['Bob', 'Ann'])
