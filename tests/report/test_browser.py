@@ -9,8 +9,10 @@ import shutil
 import pytest
 
 from case_tables import make_stages
-from deferlearn.report import case_report, select_report_cases
+from deferlearn.report import CaseReport, case_report, select_report_cases
+from deferlearn.report.experts import expert_facts
 from deferlearn.tables import fit_table, select_cases
+from experts_team import expert_cases, expert_team
 from hostile_tables import HOSTILE, hostile_model, hostile_table
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -65,6 +67,14 @@ def ten_classes(tmp_path_factory):
     model = fit_table(cases, alpha=0.01, drop=["reader_2"])
     report = case_report(model, select_report_cases(table, model), refit_cases=0)
     return written(report, tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def several_experts(report, tmp_path_factory):
+    """The page of a model with several experts, one of whom has a hostile name."""
+    facts = expert_facts(expert_team(), X=expert_cases()[0])
+    facts["rows"] = facts["rows"] * 5
+    return written(CaseReport({**report.numbers, "experts": facts}, report.rows), tmp_path_factory)
 
 
 @pytest.fixture
@@ -152,6 +162,26 @@ def test_ten_classes_fit_the_screen(open_page, ten_classes, width, scheme):
         assert first.bounding_box()["x"] == pytest.approx(before, abs=2)
 
 
+@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_experts_fit_the_screen_and_can_be_told_apart(open_page, several_experts, width, scheme):
+    page = open_page(width, scheme, several_experts)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    section = page.locator("#experts")
+    assert section.locator("b").count() == 0
+    for picture in section.locator("svg[role=img]").all():
+        frame = picture.bounding_box()
+        for text in picture.locator("text").all():
+            box = text.bounding_box()
+            assert frame["x"] - 1 <= box["x"]
+            assert box["x"] + box["width"] <= frame["x"] + frame["width"] + 1
+    colours = [
+        section.locator(f"circle.{kind}").first.evaluate("dot => getComputedStyle(dot).fill")
+        for kind in ("good", "bad", "hollow")
+    ]
+    assert len(set(colours)) == 3
+
+
 def test_tables_that_are_too_wide_scroll_and_keep_their_first_column(open_page):
     """Without it, a phone shows numbers of which nobody knows what they are."""
     page = open_page(400)
@@ -179,11 +209,14 @@ def test_tables_that_are_too_wide_scroll_and_keep_their_first_column(open_page):
         ("two classes", 400, "dark"),
         ("ten classes", 1280, "light"),
         ("ten classes", 400, "dark"),
+        ("several experts", 1280, "dark"),
+        ("several experts", 400, "light"),
     ],
 )
-def test_axe_finds_nothing(open_page, path, ten_classes, kind, width, scheme):
+def test_axe_finds_nothing(open_page, path, ten_classes, several_experts, kind, width, scheme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is missing")
-    own = path if kind == "two classes" else ten_classes
+    pages = {"two classes": path, "ten classes": ten_classes, "several experts": several_experts}
+    own = pages[kind]
     # The policy of the page would refuse axe's script.
     page = open_page(width, scheme, own, bypass_csp=True)
     page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")

@@ -7,6 +7,9 @@ from collections.abc import Iterable, Sequence
 # A number by itself: those in names, such as reader_1, tell things apart.
 NUMBER = re.compile(r"(?<![\w'])\d+(\.\d+)?(?![\w'])")
 
+# A name that is longer is cut.
+LONGEST_NAME = 16
+
 
 def counted(n: int, noun: str, plural: str | None = None) -> str:
     """A number with its noun in the singular or the plural.
@@ -84,6 +87,58 @@ def listed(names: Sequence[str], most: int = 12) -> str:
     """
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
+
+
+def short_name(name: str, most: int = LONGEST_NAME) -> str:
+    """A name that fits beside an axis, cut off at its end.
+
+    Parameters
+    ----------
+    name : str
+        The name.
+    most : int, default=16
+        How many letters fit.
+
+    Returns
+    -------
+    name : str
+
+    Examples
+    --------
+    >>> from deferlearn._utils.words import short_name
+    >>> short_name("of the lower left lobe")
+    'of the lower le…'
+    """
+    return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
+def distinct_names(names: Sequence[str], most: int = LONGEST_NAME) -> list[str]:
+    """Names that fit beside an axis, cut in the middle if they would be alike when cut at the end.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The names.
+    most : int, default=16
+        How many letters fit.
+
+    Returns
+    -------
+    names : list of str
+
+    Examples
+    --------
+    >>> from deferlearn._utils.words import distinct_names
+    >>> distinct_names(["reader of the ward 1", "reader of the ward 2"])
+    ['reader …e ward 1', 'reader …e ward 2']
+    """
+    short = [short_name(name, most) for name in names]
+    if len(set(short)) == len(set(names)):
+        return short
+    end = most // 2
+    return [
+        name if len(name) <= most else f"{name[: most - end - 1]}…{name[-end:]}" for name in names
+    ]
 
 
 def printable(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
@@ -22,6 +23,9 @@ OVERHANG = 1.1
 
 # Largest share of the height of the axes that a legend may take.
 MOST_TAKEN = 0.7
+
+# The width of a letter as a share of its height, and how much wider than its axes a label may be.
+LETTER_WIDTH, LABEL_OVERHANG = 0.6, 1.2
 
 # Name -> colour and dashes of the human or the machine alone.
 ALONE = {"human": ("0.0", ":"), "machine": ("0.4", "--")}
@@ -76,6 +80,21 @@ def short_count(n: int) -> str:
         return str(n)
     thousands = f"{n / 1000:.1f}" if n < 9950 else f"{n / 1000:.0f}"
     return f"{thousands.removesuffix('.0')}k"
+
+
+def percent_ticks(ax: Axes) -> None:
+    """A few ticks in per cent along the axis of x, even if it is short."""
+    ax.locator_params(axis="x", nbins=4)
+    ax.xaxis.set_major_formatter(lambda share, _: f"{100 * share:.3g}%")
+
+
+def wrap_label(ax: Axes, text: str, size: float) -> None:
+    """A label below the axes in as many lines as their width asks for, once a layout has set it."""
+    ax.set_xlabel("\n" * (len(text) // 50), fontsize=size)
+    ax.figure.canvas.figure.draw_without_rendering()
+    points = ax.get_window_extent().width * 72 / ax.figure.dpi
+    letters = int(LABEL_OVERHANG * points / (LETTER_WIDTH * size))
+    ax.set_xlabel(textwrap.fill(text, max(letters, 12)), fontsize=size)
 
 
 def is_whole(budgets: NDArray[Any]) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from deferlearn._utils.words import short_name
 from deferlearn.humans.answers import as_array, distinct, find_missing
 from deferlearn.humans.positions import check_complete
 from deferlearn.metrics import confusion_counts, find_member
@@ -45,8 +46,8 @@ RIGHT, WRONG = COLOURS[0], COLOURS[1]
 # From this strength of its colour on, a cell has white letters.
 DARK = 0.6
 
-# Names of classes longer than the first are written upwards below the panels, and cut off after the second.
-LONG_NAME, LONGEST_NAME = 3, 16
+# Names of classes that are longer are written upwards below the panels.
+LONG_NAME = 3
 
 
 @dataclass(eq=False, repr=False)
@@ -243,10 +244,7 @@ class ConfusionDisplay:
         return list(axes.ravel())
 
     def _names(self) -> list[str]:
-        words = [str(label) for label in self.classes]
-        return [
-            word if len(word) <= LONGEST_NAME else f"{word[: LONGEST_NAME - 1]}…" for word in words
-        ]
+        return [short_name(str(label)) for label in self.classes]
 
     def _draw(self, ax: Axes, name: str, counts: Any) -> None:
         """One table: colours by the shares of rows, numbers of cases, wrong answers in the title."""

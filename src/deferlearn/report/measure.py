@@ -13,6 +13,7 @@ from deferlearn.report.cases import ReportCases
 from deferlearn.report.drift import drift
 from deferlearn.report.effect import by_class, effect, errors
 from deferlearn.report.estimates import Row, groups_of
+from deferlearn.report.experts import experts_of
 from deferlearn.report.machine import (
     decision_values,
     expected_errors,
@@ -55,9 +56,10 @@ class CaseReport:
     ----------
     numbers : dict
         All that was measured, in types that JSON has: cases, model, effect, errors, classes, confusion,
-        together, where, subgroups, points, reliability, drift, rate, assistance, curves, certificate,
-        provenance, notes; with more than two classes also measures over all classes. All shares are
-        between 0 and 1, with the ends of their 95% intervals.
+        together, where, subgroups, experts, points, reliability, drift, rate, assistance, curves,
+        certificate, provenance, notes; with more than two classes also measures over all classes. Experts
+        are None unless the model has several of them. All shares are between 0 and 1, with the ends of
+        their 95% intervals.
     rows : dict
         The table of cases: columns, rows, and the number of all cases.
 
@@ -220,6 +222,7 @@ def case_report(
             if chosen.subgroup_values is None
             else subgroup_gaps(judged, group, chosen.subgroup_values, cases.classes)
         ),
+        "experts": experts_of(model, cases, group, seen),
         "points": operating_points(judged, group, cases.classes, decision_values(routed, seen)),
         # On the cases that it was fitted on, a machine is right more often than on others.
         "reliability": None if seen else reliability(sure, ~stored.wrong("machine"), group),

@@ -39,7 +39,9 @@ def environment() -> Environment:
     for function in (
         words.counted,
         words.budget,
+        words.listed,
         words.number,
+        words.price,
         words.shade,
         words.with_commas,
         day,

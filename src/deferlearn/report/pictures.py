@@ -4,9 +4,11 @@ from typing import Any
 
 from markupsafe import Markup
 
+from deferlearn._utils.words import short_name
 from deferlearn.report.bars import Bar, bar_chart
 from deferlearn.report.charts import Axes, Line, Picture, Point, chart
 from deferlearn.report.effect import NOT_ASKED
+from deferlearn.report.expert_pictures import load_bars, skill_intervals
 from deferlearn.report.refit_study import TEAM
 from deferlearn.report.words import PerThousand
 
@@ -24,6 +26,9 @@ def pictures(numbers: Row, told: PerThousand) -> dict[str, Markup]:
     if numbers["assistance"] is not None:
         found["refits"] = refit_curve(numbers["assistance"]["teams"], told)
         found["curves"] = automation_curves(numbers["curves"], told)
+    if numbers["experts"] is not None:
+        found["skills"] = skill_intervals(numbers["experts"], told)
+        found["load"] = load_bars(numbers["experts"], told)
     return found
 
 
@@ -84,7 +89,8 @@ def operating_points(found: Row, told: PerThousand) -> Markup:
         f"Cases of {positive} that are found, against false alarms",
         f"Per 1,000 cases of each class: {said}.",
     )
-    labels = (f"false alarms per 1,000 {_short(negative)}", f"found per 1,000 {_short(positive)}")
+    negative, positive = (short_name(label, 14) for label in (negative, positive))
+    labels = (f"false alarms per 1,000 {negative}", f"found per 1,000 {positive}")
     return chart(picture, Axes(*labels), lines, points)
 
 
@@ -167,8 +173,3 @@ def automation_curves(curves: Row, told: PerThousand) -> Markup:
         f"Mean errors per 1,000 cases at each budget. {said}.",
     )
     return chart(picture, Axes(BUDGET, ERRORS), lines)
-
-
-def _short(label: str, most: int = 14) -> str:
-    """A label that fits beside an axis."""
-    return label if len(label) <= most else label[: most - 1] + "…"

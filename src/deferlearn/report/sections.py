@@ -34,6 +34,7 @@ SECTIONS = (
     Section(
         "subgroups", "Are all groups served alike?", lambda found: found["subgroups"] is not None
     ),
+    Section("experts", "The experts", lambda found: found["experts"] is not None),
     Section("reliability", "Is the machine as often right as it says?"),
     Section("drift", "Are these cases like those in training?"),
     Section("refits", "Would another budget or retraining help?"),
