@@ -29,7 +29,10 @@ class Case:
         self.tables = self.page.tables()
         self.table = {name: np.array(column) for name, column in table.items()}
         self.truth, self.human = self.table[truth], self.table[human]
-        self.machine, self.deferred = model.predict(table), model.defer(table)
+        self.machine = model.predict(table)
+        # Unusual cases come first; here there is room for them.
+        strange = np.array([bool(reason) for reason in model.unusual(table)])
+        self.deferred = model.defer(table) | strange
         self.proba = model.predict_proba(table)
         self.team = np.where(self.deferred, self.human, self.machine)
 
