@@ -40,7 +40,8 @@ def check(found, gain, capacity, total):
     assert (load <= capacity).all()
     assert taken.sum() <= total
     assert found.gain == pytest.approx(gain[taken, found.chosen[taken]].sum(), abs=1e-12)
-    assert (found.prices >= 0).all() and found.common >= 0
+    assert (found.prices >= 0).all()
+    assert found.common >= 0
 
 
 @settings(deadline=None, max_examples=60)

@@ -39,7 +39,7 @@ def check_capacity(capacity: Any) -> dict[str, float | int]:
 
 
 def as_counts(capacity: Mapping[str, float | int], n_cases: int) -> Array:
-    """Capacities as numbers of cases; of a share the part that is a whole number, and never more than all."""
+    """Capacities as numbers of cases: of a share the part that is a whole number, at most all."""
     counts = [
         value if is_whole(value) else np.floor(value * n_cases + 1e-9)
         for value in capacity.values()

@@ -1,7 +1,7 @@
 """`ExpertTeam`: a machine and several experts with limited time."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -9,15 +9,18 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.metrics import accuracy_score
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from deferlearn._utils.checks import is_number, is_whole, plain
 from deferlearn._utils.types import Array, Bools
 from deferlearn.experts.answers import NO_ANSWER, ExpertAnswers, read_answers
+from deferlearn.experts.asking import team_codes
 from deferlearn.experts.capacity import as_counts, as_shares, check_capacity
 from deferlearn.experts.error_models import KINDS, ByClass, Cases
-from deferlearn.experts.groups import Groups, make_groups, settle
+from deferlearn.experts.groups import Groups, make_groups
 from deferlearn.experts.learning import Machine, learn_errors
+from deferlearn.experts.routing import Routing
 from deferlearn.experts.skills import Skills, estimate_skills
 from deferlearn.experts.training import (
     ExpertCertificate,
@@ -25,8 +28,8 @@ from deferlearn.experts.training import (
     certify_experts,
     find_prices,
 )
-from deferlearn.experts.transport import MACHINE, Places, transport
-from deferlearn.humans.coding import Codes, codes_among
+from deferlearn.experts.transport import MACHINE, Places
+from deferlearn.humans.coding import Codes, Coding, codes_among
 from deferlearn.humans.labels import check_truth
 from deferlearn.teams.assisted_svc import AssistedSVC
 from deferlearn.teams.folds import splits_from, stratified_folds
@@ -34,16 +37,8 @@ from deferlearn.teams.parameters import count_of, draw_seed, share_of
 from deferlearn.teams.samples import Samples
 from deferlearn.teams.team import Team
 from deferlearn.teams.team_cv import TeamCV
-from deferlearn.teams.threshold import coins
 
-# Differences between experts below this, in units of one error, are decided by a coin of the case: else one
-# of two experts who are alike would get all cases, whatever the prices.
-COIN = 1e-3
-# Multiples of an irrational number fill the interval from 0 to 1 evenly.
-GOLDEN = 0.6180339887498949
 MOST_READINGS = 3
-
-Asked = Callable[[NDArray[np.int64], str], ArrayLike]
 
 
 class _Training(NamedTuple):
@@ -58,8 +53,8 @@ class _Training(NamedTuple):
 class ExpertTeam(ClassifierMixin, BaseEstimator):
     """A machine and several experts, each with limited time: who takes which case.
 
-    Each expert's expected loss on a case is learned from all experts' answers and from her own, the more from
-    her own the more there are. A case goes to the expert for whom expected loss plus price is smallest,
+    Each expert's expected loss on a case is learned from all experts' answers and from her own, the more
+    from her own the more there are. A case goes to the expert for whom expected loss plus price is smallest,
     if that is below the machine's expected loss. The price of an expert is what one more case in her time
     would be worth. Prices are such that no expert gets more cases than she has time for, on average.
 
@@ -198,7 +193,6 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
         self._check_answered(given, said)
         self.experts_, self.classes_ = given.names, samples.classes
         self.n_features_in_ = samples.X.shape[1]
-        self._coding = samples.coding
         self._training: _Training | None = None
         if len(capacity) == 1 or not isinstance(team, AssistedSVC):
             human = {"human_labels": given.labels[:, 0] if len(capacity) == 1 else given.labels}
@@ -221,10 +215,7 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
             value, chosen = found.value_of(team.selection_)
             self._training = _Training(objective, found, value)
             self.assignment_ = _named(chosen, self.experts_)
-        self._capacity = as_shares(capacity, n)
-        self._total = share_of(team.budget, n)
         self._learn(samples, said, splits, groups, seed)
-        self._set_prices(samples, seed)
         return self
 
     def _check_parameters(self) -> dict[str, float | int]:
@@ -297,100 +288,73 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
     def _learn(
         self, samples: Samples, said: Codes, splits: list[Any], groups: Any, seed: int
     ) -> None:
-        """Learn what each expert is good at, and form groups of readers."""
-        codes, n_classes = samples.codes, len(self.classes_)
-        answered = said != NO_ANSWER
-        wrong = answered & (said != codes[:, None])
-        counts = [
-            np.column_stack([what[codes == k].sum(axis=0) for k in range(n_classes)])
-            for what in (wrong, answered)
-        ]
-        self._mix = np.bincount(codes, minlength=n_classes) / len(codes)
-        self.skills_: Skills = estimate_skills(
-            counts[0].astype(float), counts[1], self._mix, self.experts_, self.classes_
-        )
-        coding = samples.coding
-        cost = coding.costs.sum(axis=1)
-        weight = np.where(cost > 0, coding.stakes.sum(axis=1) / np.where(cost > 0, cost, 1.0), 1.0)
-        self._worst = weight * float(coding.costs.max())
+        """Learn what each expert is good at, form groups of readers, and find prices."""
+        codes, coding, n = samples.codes, samples.coding, len(samples)
+        mix = np.bincount(codes, minlength=len(self.classes_)) / n
+        self.skills_: Skills = _skills(said, codes, mix, self.experts_, self.classes_)
         known = self.team_.held_out_probabilities()
-        kinds = tuple(KINDS) if self.skills == "auto" else (self.skills,)
-        if self.skills == "auto" and sp.issparse(samples.X):
-            kinds = ("class", "certainty", "forest")
-        said_by_machine = coding.by_probability(np.log(np.maximum(known, 1e-300)))
-        own = (known * coding.stakes[:, said_by_machine].T).sum(axis=1)
-        learned = learn_errors(
-            Cases(samples.X, known, codes),
-            self._shares(samples, said),
-            self._worst,
-            Machine(own, samples.machine_cost(said_by_machine)),
-            self._capacity,
-            self._total,
-            kinds,
-            splits,
-            groups,
-            seed,
-            self.n_jobs,
-        )
-        self._model, self.skill_model_ = learned.model, learned.kind
-        machine = said_by_machine
+        cases = Cases(samples.X, known, codes)
+        machine = coding.by_probability(np.log(np.maximum(known, 1e-300)))
         arbiter = -1 if self.arbiter is None else self.experts_.index(self.arbiter)
         most = min(MOST_READINGS, len(self.experts_) - (arbiter >= 0))
         self._all_groups: list[Groups] = [
             make_groups(readings, arbiter, said, codes, machine, coding.costs)
             for readings in range(1, most + 1)
         ]
-        self._held_out_gain = self._gain(
-            samples.X, known, machine, self._groups.expected(learned.expected, known)
+        capacity = as_shares(check_capacity(self.capacity), n)
+        routing = Routing(
+            model=ByClass(),
+            worst=_worst(coding),
+            stakes=coding.stakes,
+            groups=self._all_groups[int(self.readings) - 1],
+            mix=mix,
+            deferral_cost=float(getattr(self.team_, "deferral_cost", 0.0)),
+            seed=seed,
+            capacity=capacity,
+            total=share_of(self.team_.budget, n),
+            prices=np.zeros(len(capacity)),
         )
+        learned = learn_errors(
+            cases,
+            self._shares(samples, said),
+            routing.worst,
+            Machine(routing.machine_cost(known, machine), samples.machine_cost(machine)),
+            capacity,
+            routing.total,
+            self._kinds(samples.X),
+            splits,
+            groups,
+            seed,
+            self.n_jobs,
+        )
+        self.skill_model_ = learned.kind
+        routing = replace(routing, model=learned.model)
+        gains = routing.gains(cases, machine, learned.expected)
+        self._route(routing.priced(gains, samples.X))
+        places = self._routing.place(gains, samples.X)
+        load = self._routing.loads(places).tolist()
+        self.load_ = dict(zip(self.experts_, load, strict=True))
+        self.deferral_rate_ = float(np.mean(places != MACHINE))
 
-    def _set_prices(self, samples: Samples, seed: int) -> None:
-        n = len(samples)
-        self._seed = seed
-        gain = self._held_out_gain + self._coin(samples.X)
-        del self._held_out_gain
-        usage = self._groups.usage(len(self.experts_), self._mix)
-        found = transport(gain, self._capacity * n, self._total * n, usage)
-        self._common = found.common
-        self._note_prices(found.prices)
-        chosen = self._place(gain)
-        self._options_chosen(chosen, usage, n)
+    def _kinds(self, X: Any) -> tuple[str, ...]:
+        if self.skills != "auto":
+            return (self.skills,)
+        return tuple(kind for kind in KINDS if kind != "linear" or not sp.issparse(X))
 
-    def _options_chosen(self, chosen: Places, usage: Array, n: int) -> None:
-        taken = chosen[chosen != MACHINE]
-        load = usage[taken].sum(axis=0) / n
-        self.load_ = dict(zip(self.experts_, load.tolist(), strict=True))
-        self.deferral_rate_ = float(len(taken) / n)
-
-    def _note_prices(self, prices: Array) -> None:
-        self._prices = np.asarray(prices, dtype=np.float64)
+    def _route(self, routing: Routing) -> None:
+        self._routing = routing
         # A limit on all experts together makes the time of each of them dearer.
-        worth = (self._prices + self._common).tolist()
+        worth = (routing.prices + routing.common).tolist()
         self.prices_ = dict(zip(self.experts_, worth, strict=True))
-
-    @property
-    def _groups(self) -> Groups:
-        return self._all_groups[int(self.readings) - 1]
 
     # -- expected losses ----------------------------------------------------------------------
 
-    def _gain(self, X: Any, probabilities: Array, machine: Codes, experts: Array) -> Array:
-        stakes = self._coding.stakes
-        own = (probabilities * stakes[:, machine].T).sum(axis=1)
-        return np.asarray(own[:, None] - experts - float(getattr(self.team_, "deferral_cost", 0.0)))
-
-    def _coin(self, X: Any) -> Array:
-        """A tiny number per case and option, which depends on the case alone."""
-        first = coins(X, self._seed)[:, None]
-        return COIN * ((first + GOLDEN * np.arange(len(self._groups.members))) % 1.0)
-
-    def _expected(self, X: Any) -> tuple[Any, Array, Codes, Array]:
+    def _new(self, X: Any) -> tuple[Cases, Codes]:
+        """New cases as models of errors see them, and the machine's answers."""
         check_is_fitted(self)
-        X = self.team_._check_new(X)
         probabilities = self.team_.predict_proba(X)
         machine = codes_among(self.team_.predict(X), self.classes_, "predict(X)")
-        single = self._model.expected(Cases(X, probabilities), self._worst)
-        return X, probabilities, machine, single
+        return Cases(check_array(X, accept_sparse="csr", dtype=np.float64), probabilities), machine
 
     def expected_errors(self, X: Any) -> tuple[Array, Array]:
         """How much the machine and each expert are expected to lose on each case, in units of one error.
@@ -406,9 +370,10 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
         experts : ndarray of shape (n_cases, n_experts)
             In the order of `experts_`; without prices.
         """
-        _, probabilities, machine, single = self._expected(X)
-        own = (probabilities * self._coding.stakes[:, machine].T).sum(axis=1)
-        return own, single
+        cases, machine = self._new(X)
+        routing = self._routing
+        own = routing.machine_cost(cases.probabilities, machine)
+        return own, routing.model.expected(cases, routing.worst)
 
     def gains(self, X: Any) -> Array:
         """By how much each option is expected to lose less than the machine, without prices.
@@ -423,24 +388,18 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
         gains : ndarray of shape (n_cases, n_options)
             An option is an expert; with several readings, a group of them, in the order of `options_`.
         """
-        X, probabilities, machine, single = self._expected(X)
-        return self._gain(X, probabilities, machine, self._groups.expected(single, probabilities))
+        cases, machine = self._new(X)
+        return self._routing.gains(cases, machine)
 
     @property
     def options_(self) -> list[Any]:
         """Who may take a case: names of experts, or with several readings tuples of names."""
         check_is_fitted(self)
-        names = [tuple(self.experts_[e] for e in group) for group in self._groups.members]
-        return [name[0] for name in names] if self._groups.readings == 1 else names
+        groups = self._routing.groups
+        names = [tuple(self.experts_[e] for e in group) for group in groups.members]
+        return [name[0] for name in names] if groups.readings == 1 else names
 
     # -- who takes a case ---------------------------------------------------------------------
-
-    def _place(self, gain: Array, prices: Array | None = None) -> Places:
-        usage = self._groups.usage(len(self.experts_), self._mix)
-        net = gain - usage @ (self._prices if prices is None else prices) - self._common
-        best = net.argmax(axis=1)
-        positive = net[np.arange(len(net)), best] > 0
-        return np.where(positive, best, MACHINE)
 
     def assign(self, X: Any) -> NDArray[Any]:
         """Who takes each case, one at a time, by the present prices.
@@ -461,8 +420,8 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         if len(self.experts_) == 1:
             return np.where(self.team_.defer(X), 0, MACHINE)
-        gain = self.gains(X)
-        return self._place(gain + self._coin(self.team_._check_new(X)))
+        cases, machine = self._new(X)
+        return self._routing.place(self._routing.gains(cases, machine), cases.X)
 
     def assign_batch(
         self,
@@ -498,13 +457,12 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
         counts, total = self._counts(capacity, budget, n)
         if len(self.experts_) == 1:
             return np.where(self.team_.defer_top(X, int(min(counts[0], total))), 0, MACHINE)
-        usage = self._groups.usage(len(self.experts_), self._mix)
-        return transport(self.gains(X), counts, total, usage).chosen
+        return self._routing.batch(self.gains(X), counts, total).chosen
 
     def _counts(self, capacity: Any, budget: Any, n: int) -> tuple[Array, float]:
         if capacity is None:
-            counts = np.floor(self._capacity * n + 1e-9)
-            total = float(np.floor(self._total * n + 1e-9))
+            counts = np.floor(self._routing.capacity * n + 1e-9)
+            total = float(np.floor(self._routing.total * n + 1e-9))
         else:
             given = check_capacity(capacity)
             stray = [name for name in given if name not in self.experts_]
@@ -541,8 +499,10 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
             )
         if not is_whole(n_cases) or n_cases < 1:
             raise ValueError(f"n_cases={plain(n_cases)!r} must be a whole number, 1 or larger.")
+        routing = self._routing
         share = np.array([load.get(name, 0) / n_cases for name in self.experts_])
-        self._note_prices(np.maximum(self._prices + step * (share - self._capacity), 0.0))
+        prices = np.maximum(routing.prices + step * (share - routing.capacity), 0.0)
+        self._route(replace(routing, prices=prices))
         return self
 
     def compare_readings(self, X: Any) -> list[dict[str, float]]:
@@ -560,22 +520,21 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
             with those of an arbiter, and the expected "error" per case of the team, which takes the
             experts' capacities for this batch. The cost of time is part of it if the team has one.
         """
-        X, probabilities, machine, single = self._expected(X)
-        own = (probabilities * self._coding.stakes[:, machine].T).sum(axis=1)
+        cases, machine = self._new(X)
+        own = self._routing.machine_cost(cases.probabilities, machine)
         counts, total = self._counts(None, None, len(own))
         if self.budget is None:  # what capacities allow depends on the number of readers
             total = float(len(own))
         rows = []
         for groups in self._all_groups:
-            usage = groups.usage(len(self.experts_), self._mix)
-            gain = self._gain(X, probabilities, machine, groups.expected(single, probabilities))
-            found = transport(gain, counts, total, usage)
-            taken = found.chosen[found.chosen != MACHINE]
+            routing = replace(self._routing, groups=groups)
+            found = routing.batch(routing.gains(cases, machine), counts, total)
+            time = float(routing.loads(found.chosen).sum())
             rows.append(
                 {
                     "readings": groups.readings,
-                    "deferred": len(taken) / len(own),
-                    "time": float(usage[taken].sum() / len(own)),
+                    "deferred": float(np.mean(found.chosen != MACHINE)),
+                    "time": time,
                     "error": float((own.sum() - found.gain) / len(own)),
                 }
             )
@@ -601,9 +560,9 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
         if len(self.experts_) == 1:
             score: Array = self.team_.deferral_score(X)
             return score
-        usage = self._groups.usage(len(self.experts_), self._mix)
-        gain = self.gains(X) + self._coin(self.team_._check_new(X))
-        return np.asarray((gain - usage @ self._prices).max(axis=1) - self._common)
+        cases, machine = self._new(X)
+        net = self._routing.net(self._routing.gains(cases, machine), cases.X)
+        return np.asarray(net.max(axis=1))
 
     def defer(self, X: Any) -> Bools:
         """Whether an expert should take each case, one at a time."""
@@ -634,54 +593,9 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         places = self._assigned_batch(X, None, None) if batch else self._assigned(X)
         machine = codes_among(self.predict(X), self.classes_, "predict(X)")
-        ask = self._asking(answers, len(machine))
-        team = machine.copy()
-        rows = np.flatnonzero(places != MACHINE)
-        if not len(rows):
-            return self.classes_[team]
-        readers = self._groups.members[places[rows]]
-        said = np.empty(readers.shape, dtype=np.int64)
-        for e in np.unique(readers):
-            where = readers == e
-            said[where] = ask(rows[where.any(axis=1)], int(e))
-        if self._groups.readings == 1:
-            team[rows] = said[:, 0]
-            return self.classes_[team]
-        last = machine[rows]
-        _, needed = settle(said, last)
-        if self._groups.arbiter >= 0 and needed.any():
-            asked = needed > 0
-            last[asked] = ask(rows[asked], self._groups.arbiter)
-        team[rows], _ = settle(said, last)
-        return self.classes_[team]
-
-    def _asking(self, answers: Any, n: int) -> Callable[[NDArray[np.int64], int], Codes]:
-        """A function from rows and an expert's place to the codes of her answers."""
-        if not callable(answers):
-            table = read_answers(answers, n, self.experts_, None).codes(self.classes_)
-
-        def ask(rows: NDArray[np.int64], e: int) -> Codes:
-            name = self.experts_[e]
-            if callable(answers):
-                given = np.asarray(answers(rows, name))
-                if given.shape != rows.shape:
-                    raise ValueError(
-                        f"answers gave an array of the shape {given.shape} for {len(rows)} cases of "
-                        f"{name!r}: return one answer per row."
-                    )
-                one = ExpertAnswers((name,), given[:, None])
-                said = one.codes(self.classes_)[:, 0]
-            else:
-                said = table[rows, e]
-            missing = np.flatnonzero(said == NO_ANSWER)
-            if len(missing):
-                raise ValueError(
-                    f"Row {rows[missing[0]]} goes to {name!r}, but answers has none of hers for it (nor for "
-                    f"{len(missing) - 1} others): ask her, or give a function that does."
-                )
-            return said
-
-        return ask
+        groups = self._routing.groups
+        codes = team_codes(places, machine, answers, groups, self.experts_, self.classes_)
+        return self.classes_[codes]
 
     def score(self, X: Any, y: ArrayLike, sample_weight: Any = None) -> float:
         """Accuracy of the machine alone; that of the team is `score_assisted`."""
@@ -732,3 +646,23 @@ def _named(places: Places, options: Sequence[Any]) -> NDArray[Any]:
     for row in np.flatnonzero(places != MACHINE):
         names[row] = options[places[row]]
     return names
+
+
+def _skills(
+    said: Codes, codes: Codes, mix: Array, experts: tuple[str, ...], classes: NDArray[Any]
+) -> Skills:
+    """How often each expert errs on each class."""
+    answered = said != NO_ANSWER
+    wrong = answered & (said != codes[:, None])
+    counts = [
+        np.column_stack([what[codes == k].sum(axis=0) for k in range(len(classes))])
+        for what in (wrong, answered)
+    ]
+    return estimate_skills(counts[0].astype(float), counts[1], mix, experts, classes)
+
+
+def _worst(coding: Coding) -> Array:
+    """What the worst mistake on a case of each class costs."""
+    cost = coding.costs.sum(axis=1)
+    weight = np.where(cost > 0, coding.stakes.sum(axis=1) / np.where(cost > 0, cost, 1.0), 1.0)
+    return np.asarray(weight * float(coding.costs.max()))

@@ -11,9 +11,9 @@ from deferlearn.experts.transport import transport
 from deferlearn.teams.choice import by_group
 from deferlearn.teams.held_out import held_out
 
-# By how many standard errors of the difference a more elaborate model must be better: at foreseeing answers,
-# and in what the team gets wrong.
-CLEARLY, RATHER = 1.0, 0.5
+# By how many standard errors of the difference a more elaborate model must be better: at foreseeing
+# answers, and in what the team gets wrong.
+CLEARLY = 1.0
 
 
 class Machine(NamedTuple):
@@ -118,9 +118,7 @@ def learn_errors(
         chosen = transport(gain, capacity * answered.sum(axis=0), total * n).chosen
         cost = np.where(chosen < 0, machine.real, real[np.arange(n), chosen])
         costs[kind] = float(cost.mean())
-        if best is None or (
-            _less(loss, least, groups, CLEARLY) and _less(cost, cheapest, groups, RATHER)
-        ):
+        if best is None or (_less(loss, least, groups) and _less(cost, cheapest, groups)):
             best, least, cheapest = (kind, strength, expected), loss, cost
     assert best is not None
     kind, strength, expected = best
@@ -163,9 +161,9 @@ def _log_loss(rate: Array, share: Array, answered: Any) -> Array:
         return np.asarray(np.nanmean(np.where(answered, each, np.nan), axis=1))
 
 
-def _less(values: Array, others: Array, groups: Any, n_standard_errors: float) -> bool:
-    """Whether the mean is less, by so many standard errors of the difference."""
+def _less(values: Array, others: Array, groups: Any) -> bool:
+    """Whether the mean is clearly less."""
     known = ~np.isnan(values)
     gain = by_group((others - values)[known], None if groups is None else groups[known])
     error = gain.std(ddof=1) / np.sqrt(len(gain)) if len(gain) > 1 else np.inf
-    return bool(gain.mean() > n_standard_errors * error)
+    return bool(gain.mean() > CLEARLY * error)

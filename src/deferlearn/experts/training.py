@@ -77,8 +77,8 @@ class ExpertCertificate(NamedTuple):
     def summary(self) -> str:
         """The certificate in plain words."""
         text = (
-            f"The assignment to experts lowers the total loss by {self.value:.4g}. No assignment within the "
-            f"capacities lowers it by more than {self.bound:.4g} (bound: prices, and {self.method}). "
+            f"The assignment to experts lowers the total loss by {self.value:.4g}. No assignment within "
+            f"the capacities lowers it by more than {self.bound:.4g} (bound: prices, and {self.method}). "
         )
         if self.gap <= 1e-6 * max(self.bound, 1e-300):
             return text + "So it is the best possible."

@@ -52,6 +52,7 @@ OWN = (
     "deferlearn.experts.error_models.Linear",
     "deferlearn.experts.expert_team.ExpertTeam",
     "deferlearn.experts.groups.Groups",
+    "deferlearn.experts.routing.Routing",
     "deferlearn.experts.skills.Skills",
     "deferlearn.tables.team.TabularTeam",
 )

@@ -1,0 +1,108 @@
+"""Who takes a case: expected losses of the machine, the experts and groups of them, at prices."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from deferlearn._utils.types import Array
+from deferlearn.experts.error_models import Cases, ErrorModel
+from deferlearn.experts.groups import Groups
+from deferlearn.experts.transport import MACHINE, Assignment, Places, transport
+from deferlearn.humans.coding import Codes
+from deferlearn.teams.threshold import coins
+
+# Differences between experts below this, in units of one error, are decided by a coin of the case: else one
+# of two experts who are alike would get all cases, whatever the prices.
+COIN = 1e-3
+# Multiples of an irrational number fill the interval from 0 to 1 evenly.
+GOLDEN = 0.6180339887498949
+
+
+@dataclass(frozen=True)
+class Routing:
+    """What is known about experts and their time.
+
+    Attributes
+    ----------
+    model : ErrorModel
+        What the experts' answers are expected to cost.
+    worst : ndarray of shape (n_classes,)
+        What the worst mistake on a case of each class costs.
+    stakes : ndarray of shape (n_classes, n_classes)
+        What each answer (column) to a case of each class (row) costs.
+    groups : Groups
+        Who may read a case.
+    mix : ndarray of shape (n_classes,)
+        The shares of the classes.
+    deferral_cost : float
+        The cost of human time per case.
+    seed : int
+        Seed of the coin.
+    capacity : ndarray of shape (n_experts,)
+        The share of the cases that each expert can take.
+    total : float
+        The share that all of them can take.
+    prices : ndarray of shape (n_experts,)
+        What one more case in each expert's time would be worth.
+    common : float
+        What one more case in anybody's time would be worth, on top of the prices.
+    """
+
+    model: ErrorModel
+    worst: Array
+    stakes: Array
+    groups: Groups
+    mix: Array
+    deferral_cost: float
+    seed: int
+    capacity: Array
+    total: float
+    prices: Array
+    common: float = 0.0
+
+    @property
+    def usage(self) -> Array:
+        """How many cases of each expert's capacity each option uses: (n_options, n_experts)."""
+        return self.groups.usage(len(self.capacity), self.mix)
+
+    def machine_cost(self, probabilities: Array, said: Codes) -> Array:
+        """The expected cost of the machine's answers."""
+        return np.asarray((probabilities * self.stakes[:, said].T).sum(axis=1))
+
+    def gains(self, cases: Cases, said: Codes, single: Array | None = None) -> Array:
+        """By how much each option is expected to lose less than the machine: (n_cases, n_options).
+
+        ``single`` holds the expected costs of single experts, if they are known already.
+        """
+        single = self.model.expected(cases, self.worst) if single is None else single
+        theirs = self.groups.expected(single, cases.probabilities) + self.deferral_cost
+        return np.asarray(self.machine_cost(cases.probabilities, said)[:, None] - theirs)
+
+    def net(self, gains: Array, X: Any) -> Array:
+        """What each option gains at the present prices, with a coin that depends on the case alone."""
+        first = coins(X, self.seed)[:, None]
+        coin = COIN * ((first + GOLDEN * np.arange(gains.shape[1])) % 1.0)
+        return np.asarray(gains + coin - self.usage @ self.prices - self.common)
+
+    def place(self, gains: Array, X: Any) -> Places:
+        """The option that takes each case, one at a time; -1 is the machine."""
+        net = self.net(gains, X)
+        best = net.argmax(axis=1)
+        return np.where(net[np.arange(len(net)), best] > 0, best, MACHINE)
+
+    def batch(self, gains: Array, counts: Array, total: float) -> Assignment:
+        """The option that takes each case of a batch, at the smallest expected loss."""
+        return transport(gains, counts, total, self.usage)
+
+    def priced(self, gains: Array, X: Any) -> Self:
+        """The same with the prices at which these cases fill the experts' time, and no more."""
+        n = len(gains)
+        plain = replace(self, prices=np.zeros(len(self.capacity)), common=0.0)
+        found = transport(plain.net(gains, X), self.capacity * n, self.total * n, self.usage)
+        return replace(self, prices=found.prices, common=found.common)
+
+    def loads(self, places: Places) -> Array:
+        """The share of the cases that each expert gets."""
+        taken = places[places != MACHINE]
+        return np.asarray(self.usage[taken].sum(axis=0) / max(len(places), 1))
