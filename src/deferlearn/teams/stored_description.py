@@ -15,7 +15,7 @@ import numpy as np
 
 from deferlearn._utils.archives import check_sizes, most_bytes
 from deferlearn.teams.stored_trees import check_tree
-from deferlearn.teams.stored_types import LOSSES, SPARSE, TREE, TRUSTED
+from deferlearn.teams.stored_types import LOSSES, SPARSE, TREE, TRUSTED, TUPLES
 
 # Files that say they follow an older protocol would choose skops' older loaders.
 OLDEST_PROTOCOL = 2
@@ -33,7 +33,7 @@ _ALLOWED: dict[str, frozenset[str]] = {
     ),
     "ListNode": frozenset({"builtins.list"}),
     "SetNode": frozenset({"builtins.set"}),
-    "TupleNode": frozenset({"builtins.tuple"}),
+    "TupleNode": frozenset({"builtins.tuple", *TUPLES}),
     "BytesNode": frozenset({"builtins.bytes"}),
     "SliceNode": frozenset({"builtins.slice"}),
     "JsonNode": frozenset({"builtins.str"}),

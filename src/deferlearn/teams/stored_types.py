@@ -57,6 +57,9 @@ OWN = (
     "deferlearn.tables.team.TabularTeam",
 )
 
+# Our own named tuples, which hold values and run no code when they are made.
+TUPLES = ("deferlearn.experts.groups.Groups", "deferlearn.experts.skills.Skills")
+
 # Estimators of scikit-learn that are known to run no code and to touch no file that the model names, given
 # that their parameters pass `check_values`, and whose compiled code is given nothing that `check_structure`
 # has not seen. A FunctionTransformer without a function passes columns on in a ColumnTransformer. Left out
