@@ -77,7 +77,7 @@ class Scores:
     classes_ = np.array(["a", "b"])
 
     def __init__(self, floor=-np.inf):
-        self.encoder = self.team = self.chosen = self
+        self.encoder = self.team = self.machine = self.chosen = self
         self.guard = learn_guard(["s"], {}, np.empty((0, 1)))
         self.floor = floor
         self.deferral_threshold_ = 0.0

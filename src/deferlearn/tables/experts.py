@@ -154,8 +154,8 @@ def check_known(experts: list[dict[str, Any]], capacity: Mapping[str, float | in
     for name in capacity or ():
         if not names:
             raise TableError(
-                f"the capacity of {name!r} is for a model of several experts, which this one is not: fit one "
-                "with --expert"
+                f"the capacity of {name!r} is for a model of several experts, which this one is not: "
+                "fit one with --expert"
             )
         if name not in names:
             shown = listed([repr(known) for known in names])
