@@ -48,9 +48,8 @@ class Decided(NamedTuple):
     probabilities : ndarray of shape (n_cases, n_classes)
         The probability of each class, as the machine sees it, in the order of the card's classes; NaN if
         it is not known.
-    expert : ndarray of object of shape (n_cases,) or None
-        The name of the expert who takes the case, None for the machine; None as a whole if the model does
-        not tell experts apart.
+    expert : ndarray of str of shape (n_cases,)
+        The expert who takes the case; empty for the machine, and if the model does not tell experts apart.
     """
 
     machine_answer: Labels
@@ -59,7 +58,7 @@ class Decided(NamedTuple):
     deferred: Bools
     unusual: Labels
     probabilities: Array
-    expert: NDArray[Any] | None = None
+    expert: Labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +132,7 @@ class TableDecider:
         codes, _ = self.encoder.codes(cases)
         strange = self.guard.strange(codes)
         features = self.encoder.features(codes)
-        team, machine, expert = self.team, self.machine, None
+        team, machine = self.team, self.machine
         if isinstance(team, Decider):
             judged = team.judge(features)
         else:
@@ -143,8 +142,10 @@ class TableDecider:
                 team.defer(features),
             )
         deferred = judged.deferred | strange.any(axis=1) if defer_unusual else judged.deferred
+        expert = np.full(len(deferred), "")
         if self.has_experts:
-            expert = expert_for_each(team, features, deferred)
+            who = expert_for_each(team, features, deferred)
+            expert = np.array(["" if name is None else name for name in who], dtype=str)
         return Decided(
             answers_of(machine, features, judged.decision),
             judged.decision,
