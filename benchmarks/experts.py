@@ -70,8 +70,9 @@ def known_skills(team: ExpertTeam, X: Any, alike: bool) -> Any:
     return transport(own[:, None] - rates, counts, len(X)).chosen
 
 
-def skills(splits: int) -> None:
+def skills(splits: int, picture: str | None) -> None:
     """Routing against known skills and against a random expert, as the number of answers grows."""
+    table = []
     print(
         "| experts | answers of each | known skills | routing | average human | routing less average |"
     )
@@ -81,11 +82,36 @@ def skills(splits: int) -> None:
             rows = [_errors(answers, alike, seed) for seed in range(splits)]
             known, routed, pooled = np.array(rows).T
             mean, low, high = t_interval(routed - pooled)
+            table.append((alike, answers, known.mean(), routed.mean(), pooled.mean()))
             print(
                 f"| {'alike' if alike else 'differ'} | {answers} | {known.mean():.4f} "
                 f"| {routed.mean():.4f} | {pooled.mean():.4f} | {mean:+.4f} [{low:+.4f}, {high:+.4f}] |",
                 flush=True,
             )
+
+    if picture is not None:
+        draw_skills(table, picture)
+
+
+def draw_skills(table: list[tuple[bool, int, float, float, float]], path: str) -> None:
+    """The errors of the three teams against the number of answers."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True, layout="constrained")
+    for ax, alike in zip(axes, (False, True), strict=True):
+        _, answers, *errors = zip(*(row for row in table if row[0] == alike), strict=True)
+        names = ("skills known", "skills learned", "one average human")
+        for name, values, style in zip(names, errors, ("k--", "C0o-", "C1s-"), strict=True):
+            ax.plot(answers, values, style, label=name)
+        ax.set(
+            xscale="log",
+            xlabel="answers of each expert",
+            title="experts are alike" if alike else "experts differ",
+            ylim=(0, None),
+        )
+    axes[0].set_ylabel("share of wrong answers")
+    axes[0].legend(loc="lower left")
+    figure.savefig(path)
 
 
 def _errors(answers: int, alike: bool, seed: int) -> list[float]:
@@ -272,12 +298,13 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=20, help="number of splits (default: 20)")
     parser.add_argument("--draws", type=int, default=200, help="draws of loads (default: 200)")
     parser.add_argument("--days", type=int, default=1000, help="days of a stream (default: 1,000)")
+    parser.add_argument("--picture", help="file for a picture of skills (default: none)")
     options = parser.parse_args()
     warnings.filterwarnings("ignore", "no answer was given", UserWarning)
     for part in options.parts or parts:
         print(f"\n## {part}\n")
         if part == "skills":
-            skills(options.splits)
+            skills(options.splits, options.picture)
         elif part == "loads":
             loads(options.draws)
         elif part == "stream":

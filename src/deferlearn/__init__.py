@@ -8,6 +8,7 @@ The rooms, in the order in which data flows through them:
 - `deferlearn.selection`: the algorithms that choose the samples to defer.
 - `deferlearn.bounds`: what the theorems guarantee, and a certificate for each selection.
 - `deferlearn.teams`: machine, policy and threshold as one estimator; pipelines, search, storage.
+- `deferlearn.experts`: several experts with limited time, and who takes which case.
 - `deferlearn.evaluation`: whether assistance pays, with intervals.
 - `deferlearn.datasets`: generators, shipped data and fetchers.
 - `deferlearn.tables`: tables in, decisions out.

@@ -1,13 +1,12 @@
 """What an expert's answer to a case is expected to cost: a model of all experts, and what each one adds.
 
 Costs are shares of the largest: 0 is a right answer, 1 the worst mistake. A model sees the features, the
-machine's probabilities of the classes, and in training the true class. There are four kinds, from
+machine's probabilities of the classes, and in training the true class. There are three kinds, from
 simple to elaborate:
 
 - "class": a rate per expert and true class, drawn towards the average of all experts;
-- "certainty": a logistic curve in the class and in how sure the machine is, since what is hard for machines
-  is often hard for humans;
-- "linear": a logistic curve in features and class for all experts, and a smaller one per expert on top;
+- "linear": a logistic curve in features, class and how sure the machine is for all experts, and a smaller
+  one per expert on top;
 - "forest": a forest for all experts, mixed with one per expert by how many answers she has given.
 """
 
@@ -96,16 +95,14 @@ class Linear:
     """A logistic curve in features and class for all experts, and a smaller one per expert on top."""
 
     strengths: ClassVar[tuple[float, ...]] = (3.0, 30.0, 300.0)
-    uses_features: ClassVar[bool] = True
     strength: float = 30.0
 
     def fit(self, cases: Cases, cost: Array, seed: int) -> Self:
         """Learn from costs of shape (n_cases, n_experts), NaN where an expert gave no answer."""
         codes, n_classes = _known(cases), cases.probabilities.shape[1]
-        if self.uses_features:
-            dense = _dense(cases.X)
-            self.mean_, spread = dense.mean(axis=0), dense.std(axis=0)
-            self.spread_ = np.where(spread > 0, spread, 1.0)
+        dense = _dense(cases.X)
+        self.mean_, spread = dense.mean(axis=0), dense.std(axis=0)
+        self.spread_ = np.where(spread > 0, spread, 1.0)
         F = self._features(cases)
         design = np.hstack([np.eye(n_classes)[codes], F])
         answered = ~np.isnan(cost)
@@ -129,11 +126,8 @@ class Linear:
         return self
 
     def _features(self, cases: Cases) -> Array:
-        surest = cases.surest()[:, None]
-        if not self.uses_features:
-            return surest
         X = np.clip((_dense(cases.X) - self.mean_) / self.spread_, -4.0, 4.0)
-        return np.hstack([X, surest])
+        return np.column_stack([X, cases.surest()])
 
     def expected(self, cases: Cases, stakes: Array) -> Array:
         """The expected cost of each expert's answer: (n_cases, n_experts)."""
@@ -150,12 +144,6 @@ class Linear:
         weights = self.pool_ + self.own_
         by_features = self._features(cases) @ weights[:, self.n_classes_ :].T
         return np.asarray(expit(by_features + weights[:, _known(cases)].T))
-
-
-class ByCertainty(Linear):
-    """A logistic curve in the class and in how sure the machine is, and a smaller one per expert on top."""
-
-    uses_features = False
 
 
 @dataclass
@@ -208,7 +196,6 @@ class Forests:
 ErrorModel = ByClass | Linear | Forests
 KINDS: dict[str, type[ErrorModel]] = {
     "class": ByClass,
-    "certainty": ByCertainty,
     "linear": Linear,
     "forest": Forests,
 }

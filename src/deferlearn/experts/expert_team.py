@@ -54,9 +54,10 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
     """A machine and several experts, each with limited time: who takes which case.
 
     Each expert's expected loss on a case is learned from all experts' answers and from her own, the more
-    from her own the more there are. A case goes to the expert for whom expected loss plus price is smallest,
-    if that is below the machine's expected loss. The price of an expert is what one more case in her time
-    would be worth. Prices are such that no expert gets more cases than she has time for, on average.
+    from her own the more there are. A case goes to the expert for whom expected loss plus price is
+    smallest, if that is below the machine's expected loss. The price of an expert is what one more case in
+    her time would be worth. Prices are such that no expert gets more cases than she has time for, on
+    average.
 
     With an `AssistedSVC` the machine is trained for the experts: samples cost ``min_e (c_ie + price_e)``,
     and those that experts take do not train the machine. With a single expert there is nobody to choose
@@ -77,11 +78,11 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
     arbiter : str or None, default=None
         The expert who decides where the readers disagree; she is not among the readers. None: the
         machine's answer decides. Only with two or three readings.
-    skills : {"auto", "class", "certainty", "linear", "forest"}, default="auto"
+    skills : {"auto", "class", "linear", "forest"}, default="auto"
         How experts' errors are foreseen. "class": by the true class, as likely as the machine finds it.
-        "certainty": by how sure the machine is, too. "linear": by features, too. "forest": for experts who
-        are good in some regions. "auto" takes the simplest of them that no other clearly beats, by what
-        the team gets wrong on held-out samples.
+        "linear": by features and by how sure the machine is, too. "forest": for experts who are good in
+        some regions. "auto" takes the simplest of them that no other clearly beats on held-out samples, in
+        foreseeing answers and in what the team gets wrong.
     cv : int or splitter, default=5
         Folds for the models of the experts' errors.
     n_jobs : int or None, default=None
@@ -187,7 +188,9 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
         given = read_answers(answers, len(np.asarray(y)), tuple(capacity), cases)
         n = len(given.labels)
         team = clone(TeamCV() if self.team is None else self.team)
-        team.set_params(budget=self._team_budget(capacity, n))
+        budget = self._team_budget(capacity, n)
+        if "budget" in team.get_params(deep=False):  # a machine alone has none
+            team.set_params(budget=budget)
         samples = team.read_samples(X, y, {}, None, sample_weight)
         said = given.codes(samples.classes)
         self._check_answered(given, said)
@@ -215,7 +218,7 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
             value, chosen = found.value_of(team.selection_)
             self._training = _Training(objective, found, value)
             self.assignment_ = _named(chosen, self.experts_)
-        self._learn(samples, said, splits, groups, seed)
+        self._learn(samples, said, splits, groups, budget, seed)
         return self
 
     def _check_parameters(self) -> dict[str, float | int]:
@@ -260,8 +263,8 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
     def _check_answered(self, given: ExpertAnswers, said: Codes) -> None:
         if not (said != NO_ANSWER).any():
             raise ValueError(
-                f"answers holds no answer of any of the experts {list(given.names)}: nothing can be learned "
-                "about them."
+                f"answers holds no answer of any of the experts {list(given.names)}: nothing can be "
+                "learned about them."
             )
 
     def _find_prices(
@@ -286,7 +289,13 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
         return np.where(said == NO_ANSWER, np.nan, share)
 
     def _learn(
-        self, samples: Samples, said: Codes, splits: list[Any], groups: Any, seed: int
+        self,
+        samples: Samples,
+        said: Codes,
+        splits: list[Any],
+        groups: Any,
+        budget: float | int,
+        seed: int,
     ) -> None:
         """Learn what each expert is good at, form groups of readers, and find prices."""
         codes, coding, n = samples.codes, samples.coding, len(samples)
@@ -311,7 +320,7 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
             deferral_cost=float(getattr(self.team_, "deferral_cost", 0.0)),
             seed=seed,
             capacity=capacity,
-            total=share_of(self.team_.budget, n),
+            total=share_of(budget, n),
             prices=np.zeros(len(capacity)),
         )
         learned = learn_errors(

@@ -1,7 +1,7 @@
 """Second readings: groups of experts who read a case, and what becomes of their answers."""
 
+from dataclasses import dataclass
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,8 @@ from deferlearn.humans.coding import Codes
 PRIOR_CASES = 20.0
 
 
-class Groups(NamedTuple):
+@dataclass(frozen=True)
+class Groups:
     """Who may read a case together.
 
     Attributes

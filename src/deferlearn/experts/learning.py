@@ -13,7 +13,7 @@ from deferlearn.teams.held_out import held_out
 
 # By how many standard errors of the difference a more elaborate model must be better: at foreseeing
 # answers, and in what the team gets wrong.
-CLEARLY = 1.0
+CLEARLY = 2.0
 
 
 class Machine(NamedTuple):

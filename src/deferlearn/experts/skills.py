@@ -6,7 +6,8 @@ expert with few answers is close to the average of all, and one with thousands i
 where experts hardly differ, even many answers are drawn towards the average.
 """
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +33,8 @@ BETTER, WORSE, ALIKE, UNKNOWN = (
 )
 
 
-class Skills(NamedTuple):
+@dataclass(frozen=True)
+class Skills:
     """How often experts err, by class and over all, with intervals that hold in 95% of the cases.
 
     Attributes

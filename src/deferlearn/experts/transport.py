@@ -3,8 +3,8 @@
 Case i gains ``gain[i, o]`` if option o takes it instead of the machine. An option is an expert, or several
 who read a case one after the other. Each expert takes at most ``capacity[e]`` cases, all options
 together at most ``total``, and a case goes to one option or stays with the machine (gain 0). With one
-expert per option this is a transportation problem, whose linear programme has a solution in whole numbers. Its
-dual has a price per expert: at these prices no case could gain by another option.
+expert per option this is a transportation problem, whose linear programme has a solution in whole
+numbers. Its dual has a price per expert: at these prices no case could gain by another option.
 """
 
 from typing import NamedTuple

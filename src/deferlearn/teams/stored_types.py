@@ -46,7 +46,6 @@ OWN = (
     "deferlearn.tables.encoder.TableEncoder",
     "deferlearn.tables.encoding.Encoding",
     "deferlearn.tables.guard.Guard",
-    "deferlearn.experts.error_models.ByCertainty",
     "deferlearn.experts.error_models.ByClass",
     "deferlearn.experts.error_models.Forests",
     "deferlearn.experts.error_models.Linear",

@@ -1,0 +1,282 @@
+"""Teams of several experts: capacities, answers, bad input, storage."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+
+from deferlearn import AdvantageTriage, AssistedSVC, FullAutomation, load, save
+from deferlearn.experts import ExpertTeam
+
+CAPACITY = {"left": 0.1, "right": 0.05, "poor": 0.1}
+
+
+def draw(n, seed=0):
+    luck = np.random.default_rng(seed)
+    X = luck.normal(size=(n, 3))
+    y = np.where(luck.random(n) < 1 / (1 + np.exp(-2 * X[:, 0])), "sick", "well")
+    error = np.column_stack(
+        [np.where(X[:, 1] < 0, 0.03, 0.4), np.where(X[:, 1] > 0, 0.03, 0.4), np.full(n, 0.45)]
+    )
+    other = np.where(y == "sick", "well", "sick")
+    said = np.where(luck.random((n, 3)) < error, other[:, None], y[:, None])
+    return X, y, pd.DataFrame(said, columns=list(CAPACITY))
+
+
+def machine(**more):
+    return AdvantageTriage(machine=LogisticRegression(), random_state=0, **more)
+
+
+@pytest.fixture(scope="module")
+def team():
+    X, y, answers = draw(900)
+    return ExpertTeam(machine(), CAPACITY, skills="linear", random_state=0).fit(X, y, answers)
+
+
+def test_cases_go_to_those_who_know_them(team):
+    X, y, answers = draw(4000, seed=1)
+    who = team.assign(X)
+    assert X[who == "left", 1].max() < X[who == "right", 1].min() + 1.0
+    assert np.mean(who == "poor") < CAPACITY["poor"] / 2  # she errs nearly as often as the machine
+    for name in ("left", "right"):
+        assert np.mean(who == name) == pytest.approx(CAPACITY[name], abs=0.03)
+    assert team.score_assisted(X, y, answers) > team.score(X, y) + 0.03
+    assert team.prices_["left"] > 0
+    assert team.prices_["poor"] == pytest.approx(0.0, abs=0.02)
+    np.testing.assert_array_equal(team.defer(X), who != None)  # noqa: E711
+    np.testing.assert_array_equal(team.defer(X), team.deferral_score(X) > 0)
+
+
+def test_one_case_at_a_time_is_pointwise(team):
+    X, _, _ = draw(40, seed=2)
+    np.testing.assert_array_equal([team.assign(X[[i]])[0] for i in range(40)], team.assign(X))
+
+
+def test_batches_keep_hard_capacities(team):
+    X, _, _ = draw(500, seed=3)
+    who = team.assign_batch(X)
+    assert np.sum(who == "left") == 50
+    assert np.sum(who == "right") == 25
+    who = team.assign_batch(X, {"left": 7, "right": 0.01})
+    assert (np.sum(who == "left"), np.sum(who == "right"), np.sum(who == "poor")) == (7, 5, 0)
+    assert np.sum(team.assign_batch(X, {"left": 10_000}) == "left") <= 500
+    assert np.sum(team.assign_batch(X, budget=9) != None) == 9  # noqa: E711
+    assert team.defer_top(X, budget=9).sum() == 9
+
+
+def test_a_batch_is_the_best_one_within_its_capacities(team):
+    X, _, _ = draw(300, seed=4)
+    gains, who = team.gains(X), team.assign_batch(X)
+    names = list(CAPACITY)
+    own = sum(gains[i, names.index(who[i])] for i in range(300) if who[i] is not None)
+    luck = np.random.default_rng(0)
+    for _ in range(200):  # no exchange of two cases is better
+        i, j = luck.integers(0, 300, 2)
+        changed = who.copy()
+        changed[i], changed[j] = changed[j], changed[i]
+        other = sum(gains[k, names.index(changed[k])] for k in range(300) if changed[k] is not None)
+        assert other <= own + 1e-9
+
+
+def test_answers_as_function_matrix_and_table(team):
+    X, _, answers = draw(200, seed=5)
+    asked = []
+
+    def ask(rows, expert):
+        asked.append((len(rows), expert))
+        return answers[expert].to_numpy()[rows]
+
+    by_function = team.predict_assisted(X, ask)
+    np.testing.assert_array_equal(by_function, team.predict_assisted(X, answers))
+    np.testing.assert_array_equal(by_function, team.predict_assisted(X, answers.to_numpy()))
+    who = team.assign(X)
+    assert {name: count for count, name in asked} == {
+        name: int(np.sum(who == name)) for name in CAPACITY if np.any(who == name)
+    }
+    gaps = answers.copy().astype(object)
+    gaps.loc[np.flatnonzero(who == "left")[0], "left"] = None
+    with pytest.raises(ValueError, match="goes to 'left', but answers has none of hers"):
+        team.predict_assisted(X, gaps)
+
+
+@pytest.mark.filterwarnings("ignore:no answer was given")
+def test_a_long_table_with_gaps_is_the_matrix_with_gaps():
+    X, y, answers = draw(300, seed=6)
+    wide = answers.astype(object).mask(np.random.default_rng(0).random(answers.shape) < 0.5)
+    frame = pd.DataFrame(X, index=[f"case {i}" for i in range(300)], columns=list("abc"))
+    long = (
+        wide.set_axis(frame.index)
+        .rename_axis("case")
+        .reset_index()
+        .melt("case", var_name="expert", value_name="answer")
+        .dropna()
+    )
+    made = [
+        ExpertTeam(machine(), CAPACITY, skills="class", random_state=0).fit(frame, y, table)
+        for table in (long.sample(frac=1.0, random_state=0), wide.set_axis(frame.index))
+    ]
+    assert made[0].prices_ == made[1].prices_
+    np.testing.assert_array_equal(made[0].assign(frame), made[1].assign(frame))
+
+
+def test_an_expert_without_answers_is_the_average(recwarn):
+    X, y, answers = draw(300)
+    team = ExpertTeam(machine(), CAPACITY | {"new": 0.1}, skills="class", random_state=0)
+    team.fit(X, y, answers)
+    _, experts = team.expected_errors(X)
+    assert experts[:, :3].min() < experts[:, 3].mean() < experts[:, :3].max()
+    assert team.skills_.answers[3].sum() == 0
+    assert team.skills_.verdict[3] == "too few answers to tell"
+
+
+@pytest.mark.parametrize(
+    ("capacity", "said"),
+    [
+        (None, "must be a dict"),
+        ({}, "must be a dict"),
+        ({"left": 0.0, "right": 0, "poor": 0}, "leaves no time to any expert"),
+        ({"left": -1, "right": 1, "poor": 1}, "must be a share from 0.0 to 1.0"),
+        ({"left": 1.5, "right": 1, "poor": 1}, "must be a share from 0.0 to 1.0"),
+        ({"left": True, "right": 1, "poor": 1}, "must be a share from 0.0 to 1.0"),
+        ({"left": 0.1, "right": 0.1}, "answers has the expert 'poor'"),
+    ],
+)
+def test_bad_capacities(capacity, said):
+    X, y, answers = draw(60)
+    with pytest.raises(ValueError, match=said):
+        ExpertTeam(machine(), capacity).fit(X, y, answers)
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"team": LogisticRegression()}, "must be a team such as"),
+        ({"skills": "magic"}, "skills='magic' is not known"),
+        ({"readings": 4}, "must be 1, 2 or 3"),
+        ({"arbiter": "left"}, "with one reading nobody disagrees"),
+        ({"arbiter": "nobody", "readings": 2}, "has no capacity"),
+        ({"arbiter": "left", "readings": 3}, "needs as many experts"),
+        ({"budget": "all"}, "must be a share, a number, or None"),
+        ({"team": machine(cv=None)}, "cv"),
+    ],
+)
+def test_bad_parameters(more, said):
+    X, y, answers = draw(60)
+    with pytest.raises(ValueError, match=said):
+        ExpertTeam(**{"team": machine(), "capacity": CAPACITY, **more}).fit(X, y, answers)
+
+
+def test_bad_answers(team):
+    X, y, answers = draw(60)
+    new = ExpertTeam(machine(), CAPACITY, skills="class")
+    with pytest.raises(ValueError, match="'maybe'"):
+        new.fit(X, y, answers.replace("sick", "maybe"))
+    with pytest.raises(ValueError, match="59 rows"):
+        new.fit(X, y, answers[:59])
+    with pytest.raises(ValueError, match="has 2 columns"):
+        new.fit(X, y, answers.to_numpy()[:, :2])
+    with pytest.raises(ValueError, match="no answer of any of the experts"):
+        new.fit(X, y, answers.mask(np.ones(answers.shape, dtype=bool)))
+    with pytest.raises(ValueError, match="capacity has 'nobody'"):
+        team.assign_batch(X, {"nobody": 3})
+    with pytest.raises(ValueError, match="load has 'nobody'"):
+        team.update_prices({"nobody": 3}, 10)
+    with pytest.raises(ValueError, match="n_cases=0"):
+        team.update_prices({"left": 3}, 0)
+    with pytest.raises(ValueError, match="return one answer per row"):
+        team.predict_assisted(draw(500)[0], lambda rows, expert: ["sick"])
+    with pytest.raises(ValueError, match="no selection to certify"):
+        team.certify()
+
+
+def test_prices_follow_the_load(team):
+    X, _, _ = draw(3000, seed=7)
+    moved = ExpertTeam.__new__(ExpertTeam)
+    moved.__dict__.update(team.__dict__)
+    before = np.mean(moved.assign(X) == "left")
+    moved.update_prices({"left": 1000}, 1000, step=0.2)  # she got all of them
+    assert moved.prices_["left"] > team.prices_["left"]
+    assert np.mean(moved.assign(X) == "left") < before
+    for _ in range(50):
+        moved.update_prices({}, 1000, step=1.0)
+    assert moved.prices_ == dict.fromkeys(CAPACITY, 0.0)
+
+
+@pytest.mark.parametrize(("readings", "arbiter"), [(2, None), (3, None), (2, "poor")])
+def test_second_readings(readings, arbiter):
+    X, y, answers = draw(900)
+    team = ExpertTeam(
+        machine(), CAPACITY, skills="class", readings=readings, arbiter=arbiter, random_state=0
+    ).fit(X, y, answers)
+    new, _, told = draw(400, seed=8)
+    who = team.assign_batch(new)
+    readers = [names for names in who if names is not None]
+    assert all(len(names) == readings for names in readers)
+    for name, share in CAPACITY.items():
+        assert sum(name in names for names in readers) <= share * 400
+    # By hand: the majority, and where there is none the arbiter.
+    said = team.predict_assisted(new, told, batch=True)
+    machine_says = team.predict(new)
+    for i, names in enumerate(who):
+        if names is None:
+            assert said[i] == machine_says[i]
+            continue
+        votes = [told.loc[i, name] for name in names]
+        if len(set(votes)) == 1 or readings == 3:
+            assert said[i] == max(set(votes), key=votes.count)
+        else:
+            assert said[i] == (machine_says[i] if arbiter is None else told.loc[i, arbiter])
+    rows = team.compare_readings(new)
+    assert [row["readings"] for row in rows] == [1, 2, 3][: 3 - (arbiter is not None)]
+    assert rows[0]["time"] == pytest.approx(rows[0]["deferred"])
+    assert rows[1]["time"] >= 2 * rows[1]["deferred"] - 1e-12
+
+
+def test_several_classes_and_grades():
+    luck = np.random.default_rng(0)
+    X = luck.normal(size=(500, 2))
+    y = np.clip(np.round(X[:, 0] + luck.normal(0, 0.6, 500)) + 1, 0, 2).astype(int)
+    near = np.clip(y + (luck.random(500) < 0.2), 0, 2)
+    far = np.where(luck.random(500) < 0.2, 2 - y, y)
+    answers = np.column_stack([near, far])
+    for classes in ("auto", "grades"):
+        base = AdvantageTriage(classes=classes, machine=LogisticRegression(), random_state=0)
+        team = ExpertTeam(base, {"near": 0.2, "far": 0.2}, skills="class", random_state=0)
+        team.fit(X, y, answers)
+        _, experts = team.expected_errors(X)
+        if classes == "grades":  # two grades off cost twice as much
+            assert experts[:, 1].mean() > 1.2 * experts[:, 0].mean()
+        assert set(team.predict_assisted(X, answers)) <= {0, 1, 2}
+
+
+def test_clone_and_storage(team, tmp_path):
+    assert clone(team).get_params()["capacity"] == CAPACITY
+    save(team, tmp_path / "team.dfl")
+    again = load(tmp_path / "team.dfl")
+    X, _, _ = draw(100, seed=9)
+    np.testing.assert_array_equal(again.assign(X), team.assign(X))
+    np.testing.assert_array_equal(again.assign_batch(X), team.assign_batch(X))
+    assert again.prices_ == team.prices_
+
+
+def test_time_has_a_price():
+    X, y, answers = draw(600)
+    cheap, dear = (
+        ExpertTeam(machine(deferral_cost=cost), CAPACITY, skills="class", random_state=0)
+        .fit(X, y, answers)
+        .deferral_rate_
+        for cost in (0.0, 0.3)
+    )
+    assert dear < cheap
+
+
+def test_groups_stay_together_and_searches_take_them():
+    X, y, answers = draw(200)
+    groups = np.arange(200) // 10
+    team = ExpertTeam(AssistedSVC(), CAPACITY, skills="class", random_state=0)
+    team.fit(X, y, answers, groups=groups)
+    assert team.team_.cv == 5  # as it was given
+    assert team.assign(X).shape == (200,)
+    other = ExpertTeam(FullAutomation(), CAPACITY, skills="class", random_state=0)
+    assert other.fit(X, y, answers).assign(X).shape == (200,)
