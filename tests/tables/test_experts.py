@@ -114,6 +114,11 @@ def test_whoever_is_not_named_takes_no_case(model, new):
     assert {row["expert"] for row in rows} == {"", "reader_2"}
 
 
+def test_numbers_of_numpy_are_numbers_of_cases(model, new):
+    router, _ = routed(model, new, capacity={"reader_1": np.int64(1), "reader_2": np.float64(0.05)})
+    assert [row["limit"] for row in router.loads()] == [1, 3]
+
+
 def test_a_batch_without_capacities_keeps_those_of_the_fit(model, new):
     router, rows = routed(model, new, budget=1.0)
     who = named(model.team.assign_batch(encoded(model, new), budget=1.0))
@@ -237,6 +242,9 @@ def test_several_classes_have_probabilities(new):
 def test_mistakes_are_named(model):
     with pytest.raises(TableError, match="does not know the expert 'x'; it knows 'reader_1', 'rea"):
         ExpertRouter(model, capacity={"x": 1})
+    for wrong in (1.5, -1, -0.5, "10", None, True, float("nan")):
+        with pytest.raises(TableError, match="of 'reader_1' must be a share from"):
+            ExpertRouter(model, capacity={"reader_1": wrong})
     with pytest.raises(TableError, match="leave no time to any expert"):
         ExpertRouter(model, capacity={"reader_1": 0})
     with pytest.raises(TableError, match="use_full_budget is for a model without experts"):
@@ -267,5 +275,9 @@ def test_reasons_say_what_time_is_worth():
     taken, kept = in_batch(who, gains, {"Ann": 1, "Bob": 0}, 2)
     assert "avoid 0.3 errors here, one of at most 1 case of this batch of 2" in taken
     assert "here Ann would be expected to avoid 0.1 errors" in kept
+    _, kept = in_batch(who, gains[:, ::-1], {"Ann": 1, "Bob": 0}, 2)
+    assert kept == "no expert is expected to do better than the machine here"  # Bob has no time
+    (kept,) = in_batch(who[1:], gains[:1], {"Ann": 0, "Bob": 0}, 1)
+    assert kept == "no expert has time for a case of this batch"
     (kept,) = in_batch(who[1:], -gains[:1], {"Ann": 1, "Bob": 0}, 1)
     assert kept == "no expert is expected to do better than the machine here"

@@ -10,7 +10,7 @@ from scipy import stats
 from case_tables import make_cases
 from deferlearn.tables import Router, TableError, fit_table, select_cases
 from deferlearn.tables.guard import learn_guard
-from deferlearn.tables.routing import COLUMNS
+from deferlearn.tables.routed import COLUMNS
 from deferlearn.teams import threshold as _threshold
 
 HUMANS = ["reader_1", "reader_2"]

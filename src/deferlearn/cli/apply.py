@@ -272,7 +272,7 @@ def _router_for(experts: list[dict[str, Any]], limits: dict[str, float | int] | 
 def _check_columns(file: TableFile, card: dict[str, Any], probabilities: bool) -> None:
     from deferlearn.tables import TableError
     from deferlearn.tables.columns import score_names
-    from deferlearn.tables.routing import added_columns
+    from deferlearn.tables.routed import added_columns
 
     needed = [*card["columns"], *score_names(card["machine_score"])]
     file.require(needed, "which the model needs")

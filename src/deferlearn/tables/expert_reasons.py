@@ -70,13 +70,17 @@ def in_batch(
         The size of the batch.
     """
     experts = tuple(places)
-    best = gains.argmax(axis=1)
+    # Only those who have time at all are worth naming.
+    free = np.array([count > 0 for count in places.values()])
+    best = np.where(free, gains, -np.inf).argmax(axis=1)
     for name, row, close in zip(who, gains, best, strict=True):
         if name is not None:
             yield (
                 f"expected to avoid {row[experts.index(name)]:.2g} errors here, one of at most "
                 f"{counted(places[name], 'case')} of this batch of {total} for this expert"
             )
+        elif not free.any():
+            yield "no expert has time for a case of this batch"
         elif row[close] <= 0:
             yield "no expert is expected to do better than the machine here"
         else:

@@ -14,7 +14,8 @@ from deferlearn.tables.decider import TableDecider, expert_for_each
 from deferlearn.tables.errors import TableError
 from deferlearn.tables.expert_reasons import by_prices, expected_of, in_batch
 from deferlearn.tables.experts import check_known, places_per_expert
-from deferlearn.tables.routing import TOLERATED, Choice, Chunks, Router, Verdicts
+from deferlearn.tables.routed import Choice, Verdicts
+from deferlearn.tables.routing import TOLERATED, Chunks, Router
 from deferlearn.tables.top import places_for
 from deferlearn.teams.budget import share_of
 

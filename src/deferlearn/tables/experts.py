@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from deferlearn._utils.checks import is_number, is_whole, plain
 from deferlearn._utils.words import listed
 from deferlearn.experts import ExpertTeam
 from deferlearn.tables.cases import Cases
@@ -90,8 +91,8 @@ def expert_rows(team: ExpertTeam, n_cases: int) -> list[dict[str, Any]]:
     rows = []
     for row in team.skills_.rows():
         name = row["expert"]
-        capacity = team.capacity[name]
-        whole = isinstance(capacity, int)
+        capacity = plain(team.capacity[name])
+        whole = is_whole(capacity)
         rows.append(
             {
                 **row,
@@ -135,13 +136,13 @@ def places_per_expert(
     places = {}
     for row in experts:
         value = given.get(row["expert"], 0)
-        count = value if isinstance(value, int) else int(np.floor(value * n_cases + 1e-9))
-        places[row["expert"]] = min(count, n_cases)
+        count = value if is_whole(value) else np.floor(value * n_cases + 1e-9)
+        places[row["expert"]] = min(int(count), n_cases)
     return places
 
 
 def check_known(experts: list[dict[str, Any]], capacity: Mapping[str, float | int] | None) -> None:
-    """Refuse a capacity of somebody whom the model does not know.
+    """Refuse capacities that are no shares or numbers, or of somebody whom the model does not know.
 
     Parameters
     ----------
@@ -160,5 +161,12 @@ def check_known(experts: list[dict[str, Any]], capacity: Mapping[str, float | in
         if name not in names:
             shown = listed([repr(known) for known in names])
             raise TableError(f"the model does not know the expert {name!r}; it knows {shown}")
+        value = plain(capacity[name]) if capacity else 0
+        share = is_number(value) and not is_whole(value) and 0.0 <= value <= 1.0
+        if not share and not (is_whole(value) and value >= 0):
+            raise TableError(
+                f"the capacity {value!r} of {name!r} must be a share from 0.0 to 1.0, or a whole number of "
+                "cases, 0 or larger"
+            )
     if capacity is not None and not any(capacity.values()):
         raise TableError("the capacities leave no time to any expert")

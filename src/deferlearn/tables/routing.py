@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from deferlearn.tables.encoding import Unknown
 from deferlearn.tables.errors import CellError, TableError
 from deferlearn.tables.frames import as_table
 from deferlearn.tables.reasons import Batch, OneByOne, sentences, unusual_first
+from deferlearn.tables.routed import Choice, Verdicts, added_columns
 from deferlearn.tables.shifts import CaseSample, shift_notes
 from deferlearn.tables.top import TopCases, places_for, rounded
 from deferlearn.tables.totals import Totals
@@ -25,83 +26,10 @@ from deferlearn.teams.decider import Decider
 if TYPE_CHECKING:
     from deferlearn.tables.team import TabularTeam
 
-# The columns that routing adds with two classes, in this order; see `added_columns`.
-COLUMNS = (
-    "machine_answer",
-    "decision_value",
-    "deferral_score",
-    "rank",
-    "deferred",
-    "audit",
-    "unusual",
-    "taken_by",
-    "reason",
-    "model_version",
-)
-
-# How sure the machine is: with two classes by its decision value, with more by a probability.
-DECISION, PROBABILITY = "decision_value", "probability"
-
 # One by one, unusual cases may exceed the budget by this share of the cases.
 TOLERATED = 0.01
 
 Chunks = Callable[[], Iterable[Any]]
-
-# The column of a model of several experts, after `taken_by`.
-EXPERT = "expert"
-
-
-class Verdicts(NamedTuple):
-    """What the team says of some cases."""
-
-    decision: Array
-    scores: Array
-    usual: Bools | None
-    expected: tuple[Array, Array] | None
-
-
-class Choice(NamedTuple):
-    """Who takes some cases, and why; experts are None if they are not told apart."""
-
-    deferred: Bools
-    ranks: NDArray[np.int64] | None
-    clauses: Iterable[str]
-    expected: tuple[Array, Array] | None
-    experts: NDArray[Any] | None = None
-    compared: Sequence[str] | None = None
-
-
-def added_columns(
-    classes: Sequence[str], probabilities: bool = False, experts: bool = False
-) -> list[str]:
-    """The columns that routing adds, in this order.
-
-    Parameters
-    ----------
-    classes : sequence of str
-        The labels.
-    probabilities : bool, default=False
-        Whether there is a column with the probability of each class.
-    experts : bool, default=False
-        Whether there is a column with the expert who takes a case.
-
-    Returns
-    -------
-    names : list of str
-
-    Examples
-    --------
-    >>> from deferlearn.tables.routing import added_columns
-    >>> added_columns(["none", "mild", "severe"])[:3]
-    ['machine_answer', 'probability', 'deferral_score']
-    >>> added_columns(["ill", "well"], probabilities=True)[-2:]
-    ['probability_ill', 'probability_well']
-    """
-    several = len(classes) > 2
-    names = [PROBABILITY if several and name == DECISION else name for name in COLUMNS]
-    if experts:
-        names.insert(names.index("taken_by") + 1, EXPERT)
-    return names + [f"{PROBABILITY}_{label}" for label in classes if probabilities]
 
 
 class Router:
@@ -218,7 +146,7 @@ class Router:
         chunk : table
             The chunk, unchanged.
         routed : pyarrow.Table
-            The columns `deferlearn.tables.routing.added_columns` for its rows.
+            The columns `deferlearn.tables.routed.added_columns` for its rows.
         """
         if self.in_batch:
             self._rank(chunks, seen)
