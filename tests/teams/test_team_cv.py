@@ -518,3 +518,17 @@ def test_tiny_classes_and_equal_rows(few, more, human, machine, seed):
     assert np.isfinite(clf.cv_results_["mean_test_score"]).all()
     if human == "wrong":
         assert not clf.defer(A).any()
+
+
+@pytest.mark.parametrize(
+    ("n", "n_classes", "left_out"),
+    [(5000, 2, False), (5001, 2, True), (1000, 5, False), (1001, 5, True)],
+)
+def test_large_searches_leave_out_machines_trained_without_the_deferred(n, n_classes, left_out):
+    cases = np.random.default_rng(0).normal(size=(n, 2))
+    labels = np.arange(n) % n_classes
+    policies = TeamCV().open_search(cases, labels, human_labels=np.roll(labels, 1)).policies
+    for policy in ("margin", "forest", "assisted"):
+        assert (policy not in policies) == left_out
+    asked = TeamCV(policies=["margin"]).open_search(cases, labels, human_labels=np.roll(labels, 1))
+    assert list(asked.policies) == ["margin"]

@@ -259,13 +259,14 @@ def apply(
 def _router_for(experts: list[dict[str, Any]], limits: dict[str, float | int] | None) -> Any:
     """What makes a router: one that names experts, if the model tells them apart."""
     from deferlearn.tables import Router
-    from deferlearn.tables.experts import check_known
 
     if not experts and limits is None:
         return Router
-    check_known(experts, limits)
+    # Imported here because the engine is loaded with it, which other models do not need.
     from deferlearn.tables import ExpertRouter
+    from deferlearn.tables.experts import check_known
 
+    check_known(experts, limits)
     return partial(ExpertRouter, capacity=limits)
 
 

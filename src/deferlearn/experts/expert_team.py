@@ -119,17 +119,18 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
     --------
     >>> import numpy as np
     >>> from deferlearn import AdvantageTriage
-    >>> from deferlearn.datasets import make_linear
     >>> from deferlearn.experts import ExpertTeam
     >>> from deferlearn.humans import SkilledHuman
-    >>> X, y = make_linear(800, random_state=0)
+    >>> luck = np.random.default_rng(0)
+    >>> X = luck.normal(size=(1000, 2))
+    >>> y = np.where(X[:, 1] + luck.normal(size=1000) > 0, 1, -1)
     >>> left = SkilledHuman.good_in_half_space([-1.0, 0.0], good=0.02, poor=0.4)
     >>> right = SkilledHuman.good_in_half_space([1.0, 0.0], good=0.02, poor=0.4)
     >>> answers = {"Ann": left.labels(X, y, random_state=1), "Bob": right.labels(X, y, random_state=2)}
-    >>> team = ExpertTeam(AdvantageTriage(alpha=0.01), {"Ann": 0.1, "Bob": 0.1}, random_state=0)
+    >>> team = ExpertTeam(AdvantageTriage(), {"Ann": 0.1, "Bob": 0.1}, skills="linear", random_state=0)
     >>> team = team.fit(X, y, answers)
     >>> who = team.assign(X)
-    >>> bool(X[who == "Ann", 0].mean() < 0 < X[who == "Bob", 0].mean())
+    >>> bool(X[who == "Ann", 0].max() < X[who == "Bob", 0].min())
     True
     """
 
