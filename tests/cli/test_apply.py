@@ -18,7 +18,7 @@ from case_tables import make_cases, read_csv, write_csv
 from deferlearn.cli import apply as command
 from deferlearn.cli.app import app
 from deferlearn.tables import fit_table, open_table, select_cases
-from deferlearn.tables.routing import COLUMNS
+from deferlearn.tables.routed import COLUMNS
 
 ROLES = ("--label", "diagnosis", "--human", "reader_1", "--human", "reader_2", "--id", "id")
 QUICK = ("--alpha", "0.1", "--no-evaluate", "--drop", "patient")

@@ -11,7 +11,7 @@ import deferlearn
 from case_tables import STAGES, make_stages, read_csv, write_csv
 from deferlearn.cli.app import app
 from deferlearn.tables import load_decider
-from deferlearn.tables.routing import added_columns
+from deferlearn.tables.routed import added_columns
 from deferlearn.teams.decider import Decider
 
 ROLES = ("--label", "stage", "--human", "reader_1", "--human", "reader_2", "--id", "id")

@@ -86,7 +86,9 @@ def test_names_do_not_act_on_the_terminal(tmp_path):
     table = {name if column == "size" else column: cells for column, cells in table.items()}
     assert name in table
     cases = write_csv(tmp_path / "cases.csv", table)
-    dropped = [word for name in ("patient", "id", "reader_1", "reader_2") for word in ("--drop", name)]
+    dropped = [
+        word for name in ("patient", "id", "reader_1", "reader_2") for word in ("--drop", name)
+    ]
     words = ("--label", "diagnosis", *dropped, "--alpha", "0.1")
     out = tmp_path / "model.skops"
     result = run("fit", cases, *words, "--no-evaluate", "--out", out)

@@ -10,7 +10,7 @@ from scipy import stats
 from case_tables import make_cases
 from deferlearn.tables import Router, TableError, fit_table, select_cases
 from deferlearn.tables.guard import learn_guard
-from deferlearn.tables.routing import COLUMNS
+from deferlearn.tables.routed import COLUMNS
 from deferlearn.teams import threshold as _threshold
 
 HUMANS = ["reader_1", "reader_2"]
@@ -77,7 +77,7 @@ class Scores:
     classes_ = np.array(["a", "b"])
 
     def __init__(self, floor=-np.inf):
-        self.encoder = self.team = self.chosen = self
+        self.encoder = self.team = self.machine = self.chosen = self
         self.guard = learn_guard(["s"], {}, np.empty((0, 1)))
         self.floor = floor
         self.deferral_threshold_ = 0.0

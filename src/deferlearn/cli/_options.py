@@ -110,13 +110,15 @@ Quiet = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 
-def parse_budget(text: str) -> float | int:
+def parse_budget(text: str, option: str = "--budget") -> float | int:
     """A share or a number of cases from the text of an option.
 
     Parameters
     ----------
     text : str
         Such as 0.2, 20% or 30.
+    option : str, default="--budget"
+        What the text was given as, for the error.
 
     Returns
     -------
@@ -140,7 +142,7 @@ def parse_budget(text: str) -> float | int:
         budget = -1.0
     if plain.isdecimal() or not 0.0 <= budget <= 1.0:
         raise TableError(
-            f"--budget {text[:30]} must be a share such as 0.2 or 20%, or a whole number of cases"
+            f"{option} {text[:30]} must be a share such as 0.2 or 20%, or a whole number of cases"
         )
     return budget
 

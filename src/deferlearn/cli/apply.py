@@ -14,6 +14,7 @@ import typer
 
 from deferlearn.cli import _options as shared
 from deferlearn.cli._errors import noted, reported, require
+from deferlearn.cli._experts import parse_capacities, print_loads
 from deferlearn.cli._files import check_paths
 from deferlearn.cli._options import argument, option, parse_budget
 from deferlearn.cli._screen import (
@@ -38,6 +39,8 @@ deferlearn apply model.skops new.csv --out routed.csv
 deferlearn apply model.skops new.parquet --out routed.parquet --budget 30
 
 deferlearn apply model.skops new.csv --out routed.csv --audit 0.05 --seed 1 --label-studio tasks.json
+
+deferlearn apply model.skops new.csv --out routed.csv --capacity reader_1=10 --capacity reader_2=4
 """
 
 
@@ -65,6 +68,14 @@ def apply(
         option(
             "Like --batch with another budget: a share (0.1, 10%) or a whole number of cases. "
             "Default: without --batch, cases are decided one by one."
+        ),
+    ] = None,
+    capacity: Annotated[
+        list[str] | None,
+        option(
+            "For a model of several experts: the most cases of this file that an expert takes, as in "
+            "reader_1=10 (or a share, reader_1=0.1); can be repeated. The file is then one batch, and "
+            "experts who are not named take no case. Default: the capacities of the model."
         ),
     ] = None,
     audit: Annotated[
@@ -152,16 +163,20 @@ def apply(
     file is read twice. Files may be larger than the memory. The result holds all columns of the file and
     ten more, and with --probabilities also one per class; cells that a spreadsheet would run as a
     formula get an apostrophe. The result is written completely or not at all.
+
+    A model of several experts (`deferlearn fit --expert`) also names the expert who takes a case: one by
+    one by the prices of their time, or with --batch, --budget or --capacity within hard capacities.
     """
     require(NAME, "pyarrow")
     start = perf_counter()
     with reported(NAME):
-        from deferlearn.tables import Router, load_decider, open_table
+        from deferlearn.tables import TableError, load_decider, open_table
         from deferlearn.tables.decider import check_whole_card
         from deferlearn.tables.writing import StagedFiles
         from deferlearn.teams.budget import share_of
 
         share = None if budget is None else parse_budget(budget)
+        limits = parse_capacities(capacity, "--capacity") if capacity else None
         setup = None if label_studio is None else label_studio.with_suffix(".xml")
         outputs = [path for path in (out, label_studio, setup) if path is not None]
         check_paths(outputs, [model, cases])
@@ -169,6 +184,9 @@ def apply(
             team = load_decider(model)
         card = team.card_
         check_whole_card(card, model)
+        experts = card.get("experts") or []
+        if experts and use_full_budget:
+            raise TableError("--use-full-budget is for a model without --expert")
         file = open_table(cases, delimiter=delimiter, decimal=decimal, encoding=encoding)
         _check_columns(file, card, probabilities)
         if identifier is not None and label_studio is not None:
@@ -180,14 +198,14 @@ def apply(
                 "The tasks name their cases by the numbers of the rows. To bring the answers back, pass "
                 "--id, the column with the names of the cases."
             )
-        if batch and share is None:
+        if batch and share is None and limits is None:
             share = share_of(card["budget"], card["rows"])
         if seed is None:
             seed = secrets.randbelow(shared.MAX_SEED + 1)
         write = partial(_write, file=file, outputs=outputs, identifier=identifier)
         write = partial(write, with_predictions=with_predictions, chunk_rows=chunk_rows)
         make = partial(
-            Router,
+            _router_for(experts, limits),
             team,
             audit=audit,
             seed=seed,
@@ -213,7 +231,7 @@ def apply(
     result: dict[str, Any] = {
         "model_version": team.version,
         "out": str(out),
-        "rule": "one by one" if share is None else "batch",
+        "rule": "batch" if router.in_batch else "one by one",
         "rows": totals.rows,
         "deferred": totals.deferred,
         "audited": totals.audited,
@@ -225,6 +243,8 @@ def apply(
         "seconds": perf_counter() - start,
         "notes": notes + totals.notes(),
     }
+    if experts:
+        result["experts"] = router.loads()
     if audit:
         result["seed"] = seed
     if label_studio is not None:
@@ -236,14 +256,28 @@ def apply(
             _print(result)
 
 
+def _router_for(experts: list[dict[str, Any]], limits: dict[str, float | int] | None) -> Any:
+    """What makes a router: one that names experts, if the model tells them apart."""
+    from deferlearn.tables import Router
+
+    if not experts and limits is None:
+        return Router
+    # Imported here because the engine is loaded with it, which other models do not need.
+    from deferlearn.tables import ExpertRouter
+    from deferlearn.tables.experts import check_known
+
+    check_known(experts, limits)
+    return partial(ExpertRouter, capacity=limits)
+
+
 def _check_columns(file: TableFile, card: dict[str, Any], probabilities: bool) -> None:
     from deferlearn.tables import TableError
     from deferlearn.tables.columns import score_names
-    from deferlearn.tables.routing import added_columns
+    from deferlearn.tables.routed import added_columns
 
     needed = [*card["columns"], *score_names(card["machine_score"])]
     file.require(needed, "which the model needs")
-    for name in added_columns(card["classes"], probabilities):
+    for name in added_columns(card["classes"], probabilities, bool(card.get("experts"))):
         if name in file.columns:
             raise TableError(
                 f"{file.path} has a column {name!r}, which the result needs: rename it, or use the file "
@@ -296,7 +330,7 @@ def _write(
 @contextmanager
 def _progress(router: Router, rows: int | None) -> Iterator[Any]:
     """Show how many rows are done and how long the others may take, if stderr is a terminal."""
-    passes = 1 if router.budget is None else 2
+    passes = 2 if router.in_batch else 1
     what = "Routing" if passes == 1 else "Scoring, then routing"
     with progress_bar() as bar:
         task = bar.add_task(what, total=None if rows is None else passes * rows)
@@ -317,6 +351,8 @@ def _print(result: dict[str, Any]) -> None:
     if "seed" in result:
         lines.append(("audited by humans", f"{result['audited']:,}, random seed {result['seed']}"))
     print_facts("Routed", [*lines, ("model", result["model_version"])])
+    if "experts" in result:
+        print_loads(result["experts"], rows)
     say_notes(result["notes"])
     if "label_studio" in result:
         studio = result["label_studio"]

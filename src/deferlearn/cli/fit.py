@@ -12,6 +12,7 @@ import deferlearn
 from deferlearn._utils.words import counted, listed
 from deferlearn.cli import _options as shared
 from deferlearn.cli._errors import noted, reported, require
+from deferlearn.cli._experts import parse_capacities, print_experts
 from deferlearn.cli._files import check_paths, long_table, name_and_digest
 from deferlearn.cli._options import (
     answers_option,
@@ -53,6 +54,8 @@ deferlearn fit cases.csv --label diagnosis --human reader_1 --machine-score ai_p
 deferlearn fit cases.csv --label stage --human reader_1 --grades "none<mild<severe" --out model.skops
 
 deferlearn fit cases.csv --label diagnosis --id id --label-studio export.json --out model.skops
+
+deferlearn fit cases.csv --label diagnosis --expert reader_1=0.05 --expert reader_2=10 --out model.skops
 """
 
 
@@ -65,6 +68,15 @@ def fit(
         list[str] | None,
         answers_option(
             "Column of a reader's answers; can be repeated. Without answers, humans count as always right."
+        ),
+    ] = None,
+    expert: Annotated[
+        list[str] | None,
+        answers_option(
+            "Column of an expert's answers and the most that this expert takes, as in reader_1=0.05: a "
+            "share of the cases (0.05, 5%) or a whole number of the cases in the file; 0 for an expert who "
+            "takes no new cases; can be repeated. Experts are told apart: each gets the cases that this "
+            "expert is good at. Default: the readers of --human count as one human."
         ),
     ] = None,
     answers: shared.LongTable = None,
@@ -116,11 +128,12 @@ def fit(
         ),
     ] = None,
     budget: Annotated[
-        str,
-        typer.Option(
-            help="The most cases that humans may take: a share (0.2, 20%) or a whole number of cases."
+        str | None,
+        option(
+            "The most cases that humans may take: a share (0.2, 20%) or a whole number of cases. Default: "
+            "0.2, and with --expert as many as the capacities allow."
         ),
-    ] = "0.2",
+    ] = None,
     alpha: Annotated[
         float | None,
         option(
@@ -176,7 +189,19 @@ def fit(
     with reported(NAME):
         from deferlearn.tables import TableError, open_table
 
-        share = parse_budget(budget)
+        share = None if budget is None else parse_budget(budget)
+        capacity = parse_capacities(expert, "--expert") if expert else None
+        if capacity is not None and human:
+            raise TableError(
+                "give --human or --expert, not both: readers of --human count as one human, and those of "
+                "--expert are told apart"
+            )
+        if capacity is not None and not any(capacity.values()):
+            raise TableError("--expert leaves no time to any expert: one capacity must be above 0")
+        if capacity is not None and certify:
+            raise TableError(
+                "--certify is not possible with --expert: there is no such certificate"
+            )
         if answers is not None and label_studio is not None:
             raise TableError("give --answers or --label-studio, not both")
         if label_studio is not None and identifier is None:
@@ -188,6 +213,11 @@ def fit(
         file = open_table(cases, **written)
         file.require([label], "given by --label")
         file.require(human or [], "given by --human")
+        if capacity is not None:
+            # A long table may have the answers of experts who have no column.
+            long_given = answers is not None or label_studio is not None
+            human = [name for name in capacity if name in file.columns or not long_given]
+            file.require(human, "given by --expert")
         file.require([identifier] if identifier else [], "which names the cases (--id)")
         file.require([group] if group else [], "given by --group")
         file.require(machine_score or [], "given by --machine-score")
@@ -227,9 +257,16 @@ def fit(
             "drop": drop or [],
         }
         model, notes = _fit(
-            chosen, columns, evaluate, budget=share, alpha=alpha, seed=seed, n_jobs=jobs
+            chosen,
+            columns,
+            evaluate,
+            budget=share,
+            capacity=capacity,
+            alpha=alpha,
+            seed=seed,
+            n_jobs=jobs,
         )
-        notes += _certify(model, len(chosen), certify)
+        notes += _certify(model, len(chosen), False if capacity is not None else certify)
         notes += telling_columns(chosen, list(model.encoder.categories_))
         notes += group_hints(chosen)
         model.card_.update(files=files, notes=notes)
@@ -247,9 +284,12 @@ def _fit(
     """Fit a model and estimate its errors; also returns the notes for the user."""
     from deferlearn.tables import TableEncoder, TableError, fit_table
     from deferlearn.tables.decisions import MAX_CASES
+    from deferlearn.tables.experts import check_experts
     from deferlearn.tables.team import check_settings
 
     # Mistakes are reported before the fit begins.
+    if options["capacity"] is not None:
+        check_experts(cases, options["capacity"])
     check_settings(cases, options["budget"], options["alpha"])
     TableEncoder(**columns).fit(cases.features)
     slow = options["alpha"] is None and len(cases) >= MANY_CASES
@@ -264,7 +304,9 @@ def _fit(
                 raise TableError(str(error)) from error
         errors: Any = None
         why: list[str] = []
-        if evaluate:
+        if evaluate and options["capacity"] is not None:
+            why = ["The errors on held-out cases are not estimated for a model of several experts."]
+        elif evaluate:
             with work_status("Estimating the errors on held-out cases"):
                 errors, why = _held_out_errors(model, cases, options["seed"])
     notes += why
@@ -317,6 +359,9 @@ def _print(card: dict[str, Any], out: Path) -> None:
     if card["rows_without_label"]:
         rows += f", and {card['rows_without_label']} without a label, left out"
     how = "tuned for the team" if card["tuned"] else "which goes with --alpha"
+    policy = f"{card['policy']!r}, {how}"
+    if len(card["experts"]) > 1:
+        policy = "the expert whose expected errors and price are smallest"
     budget = card["budget"]
     share = f"{budget:.1%} of the cases" if isinstance(budget, float) else counted(budget, "case")
     print_facts(
@@ -336,11 +381,13 @@ def _print(card: dict[str, Any], out: Path) -> None:
             ("budget", share),
             ("expected to be deferred", f"{card['deferral_rate']:.1%}"),
             ("machine", _machine(card)),
-            ("policy", f"{card['policy']!r}, {how}"),
+            ("policy", policy),
             ("seed", card["seed"]),
         ],
     )
-    if card["readers"]:
+    if card["experts"]:
+        print_experts(card["experts"])
+    elif card["readers"]:
         readers = [(r["reader"], r["answers"], f"{r['error']:.3f}") for r in card["readers"]]
         print_grid("Readers", ["reader", "answers", "error"], readers)
     errors = card["errors"]

@@ -120,6 +120,11 @@ def report(
         with noted():
             card = load_decider(model).card_
         check_whole_card(card, model)
+        if card.get("experts"):
+            raise TableError(
+                f"{model} is a model of several experts (--expert), on which there is no report yet: fit a "
+                "model with --human instead to report on machine and humans"
+            )
         written: dict[str, Any] = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding}
         file = open_table(cases, **written)
         if answers is not None and identifier is None:

@@ -7,7 +7,7 @@ import numpy as np
 
 from deferlearn._utils.types import Array
 from deferlearn.tables.cases import Cases
-from deferlearn.tables.routing import DECISION, PROBABILITY
+from deferlearn.tables.routed import DECISION, PROBABILITY
 from deferlearn.tables.team import TabularTeam
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from deferlearn.tables.decider import Decided, TableDecider, load_decider
     from deferlearn.tables.encoder import TableEncoder
     from deferlearn.tables.errors import TableError
+    from deferlearn.tables.expert_routing import ExpertRouter
     from deferlearn.tables.files import TableFile, open_table, read_table
     from deferlearn.tables.frames import as_table
     from deferlearn.tables.labelstudio import read_label_studio
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Cases",
     "Decided",
+    "ExpertRouter",
     "Router",
     "TableDecider",
     "TableEncoder",
@@ -46,6 +48,7 @@ __getattr__ = on_first_use(
     {
         "Cases": "cases",
         "Decided": "decider",
+        "ExpertRouter": "expert_routing",
         "Router": "routing",
         "TableDecider": "decider",
         "TableEncoder": "encoder",

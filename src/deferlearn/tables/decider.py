@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deferlearn._utils.packing import packed, unpacked
 from deferlearn._utils.types import Array, Bools, Labels
@@ -47,6 +48,8 @@ class Decided(NamedTuple):
     probabilities : ndarray of shape (n_cases, n_classes)
         The probability of each class, as the machine sees it, in the order of the card's classes; NaN if
         it is not known.
+    expert : ndarray of str of shape (n_cases,)
+        The expert who takes the case; empty for the machine, and if the model does not tell experts apart.
     """
 
     machine_answer: Labels
@@ -55,6 +58,7 @@ class Decided(NamedTuple):
     deferred: Bools
     unusual: Labels
     probabilities: Array
+    expert: Labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,24 +132,39 @@ class TableDecider:
         codes, _ = self.encoder.codes(cases)
         strange = self.guard.strange(codes)
         features = self.encoder.features(codes)
-        if isinstance(self.team, Decider):
-            judged = self.team.judge(features)
+        team, machine = self.team, self.machine
+        if isinstance(team, Decider):
+            judged = team.judge(features)
         else:
-            team = self.team
             judged = Judged(
-                team.decision_function(features),
+                machine.decision_function(features),
                 team.deferral_score(features),
                 team.defer(features),
             )
         deferred = judged.deferred | strange.any(axis=1) if defer_unusual else judged.deferred
+        expert = np.full(len(deferred), "")
+        if self.has_experts:
+            who = expert_for_each(team, features, deferred)
+            expert = np.array(["" if name is None else name for name in who], dtype=str)
         return Decided(
-            answers_of(self.team, features, judged.decision),
+            answers_of(machine, features, judged.decision),
             judged.decision,
             judged.score,
             deferred,
             np.array(self.guard.reasons(codes, strange), dtype=str),
-            probabilities_of(self.team, features, judged.decision),
+            probabilities_of(machine, features, judged.decision),
+            expert,
         )
+
+    @property
+    def has_experts(self) -> bool:
+        """Whether the model tells experts apart."""
+        return bool(self.card_.get("experts"))
+
+    @property
+    def machine(self) -> Any:
+        """The team with the machine: the same, or the one within an `ExpertTeam`."""
+        return self.team.team_ if self.has_experts else self.team
 
     def packed(self) -> bytes | None:
         """The part of the file that has everything needed to decide; None if there is no such part."""
@@ -168,6 +187,32 @@ class TableDecider:
         team = Decider.from_values(values["team"])
         encoder, guard = Encoding(**values["encoder"]), Guard(**values["guard"])
         return cls(values["card"], encoder, guard, team, team, version)
+
+
+def expert_for_each(team: Any, features: Array, deferred: Bools) -> NDArray[Any]:
+    """The expert who takes each deferred case, one at a time, None for the others.
+
+    Parameters
+    ----------
+    team : ExpertTeam
+        The team.
+    features : ndarray of shape (n_cases, n_features)
+        Cases.
+    deferred : ndarray of bool of shape (n_cases,)
+        Cases that experts take. Those that are deferred for another reason than the team's own go to the
+        expert whose expected errors plus price are smallest.
+
+    Returns
+    -------
+    who : ndarray of object of shape (n_cases,)
+    """
+    who: NDArray[Any] = team.assign(features)
+    extra = deferred & np.array([name is None for name in who], dtype=bool)
+    if extra.any():
+        prices = np.array([team.prices_[name] for name in team.experts_])
+        best = (team.gains(features[extra]) - prices).argmax(axis=1)
+        who[extra] = np.array(team.experts_, dtype=object)[best]
+    return who
 
 
 def answers_of(team: Any, features: Array, decision: Array) -> Labels:

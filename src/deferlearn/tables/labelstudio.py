@@ -24,7 +24,8 @@ class TaskWriter:
     humans of the training data did not see it either. With predictions, Label Studio shows the machine's
     answer. The score of a prediction says how sure the machine is: with two classes it is the distance from
     the boundary in margins, at most 1, and with more the probability of the answer. Label Studio can sort
-    the tasks by it.
+    the tasks by it. With several experts, the entry "expert" of each task's data names the one who takes
+    it, and Label Studio can filter the tasks by it.
 
     Parameters
     ----------
@@ -116,8 +117,11 @@ class TaskWriter:
 def _task(
     name: str | None, data: dict[str, Any], decision: dict[str, Any], predictions: bool
 ) -> dict[str, Any]:
+    shown = {"id": name, CASE: data}
+    if "expert" in decision:  # in the data, where the Data Manager can filter by it
+        shown["expert"] = decision["expert"]
     if not predictions:  # the score, the audit and the reason would give the machine's opinion away
-        return {"data": {"id": name, CASE: data}}
+        return {"data": shown}
     two = "decision_value" in decision
     result = {
         "from_name": QUESTION,
@@ -131,8 +135,7 @@ def _task(
         prediction["score"] = min(1.0, abs(sure))
     return {
         "data": {
-            "id": name,
-            CASE: data,
+            **shown,
             "deferral_score": decision["deferral_score"],
             "audit": decision["audit"],
             "reason": decision["reason"],

@@ -1,6 +1,6 @@
 """The reason of each decision, in words."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,6 +83,8 @@ def sentences(
     expected: tuple[Array, Array] | None = None,
     probability: Array | None = None,
     unusual: Iterable[str] | None = None,
+    experts: Sequence[str] | None = None,
+    compared: Sequence[str] | None = None,
 ) -> list[str]:
     """One sentence per case: who takes it, by which rule, and how sure the machine is.
 
@@ -104,6 +106,10 @@ def sentences(
     unusual : iterable of str or None, default=None
         What is unusual about each case, empty if it is usual. What the machine expects of an unusual case
         is not said.
+    experts : sequence of str or None, default=None
+        The expert who takes each case, who is named in the place of "human".
+    compared : sequence of str or None, default=None
+        Whose expected errors are given in the place of a human's.
 
     Returns
     -------
@@ -122,7 +128,11 @@ def sentences(
     machine: rank 2 of 2 by deferral score (-1), the first case goes to humans; machine's answer 'well'
     outside its margin (decision value -3)
     """
-    words = np.where(deferred, "human", np.where(audit, "human (random audit)", "machine")).tolist()
+    humans = ["human"] * len(answers) if experts is None else experts
+    words = [
+        human if by_rule else f"{human} (random audit)" if drawn else "machine"
+        for human, by_rule, drawn in zip(humans, deferred.tolist(), audit.tolist(), strict=True)
+    ]
     sure = _by_margin(decision) if probability is None else _by_probability(probability)
     reasons = [
         f"{who}: {clause}; machine's answer {answer!r}{how}"
@@ -132,8 +142,10 @@ def sentences(
     if expected is not None:
         machine, human = (errors.tolist() for errors in expected)
         ends = [
-            f"; expected errors: machine {one:.2g}, human {other:.2g}"
-            for one, other in zip(machine, human, strict=True)
+            f"; expected errors: machine {one:.2g}, {who} {other:.2g}"
+            for one, other, who in zip(
+                machine, human, compared or ["human"] * len(machine), strict=True
+            )
         ]
     for row, why in enumerate(unusual or ()):
         if why:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deferlearn._utils.types import Array, Bools
 from deferlearn.tables.cells import with_points
@@ -15,6 +16,7 @@ from deferlearn.tables.encoding import Unknown
 from deferlearn.tables.errors import CellError, TableError
 from deferlearn.tables.frames import as_table
 from deferlearn.tables.reasons import Batch, OneByOne, sentences, unusual_first
+from deferlearn.tables.routed import Choice, Verdicts, added_columns
 from deferlearn.tables.shifts import CaseSample, shift_notes
 from deferlearn.tables.top import TopCases, places_for, rounded
 from deferlearn.tables.totals import Totals
@@ -24,54 +26,10 @@ from deferlearn.teams.decider import Decider
 if TYPE_CHECKING:
     from deferlearn.tables.team import TabularTeam
 
-# The columns that routing adds with two classes, in this order; see `added_columns`.
-COLUMNS = (
-    "machine_answer",
-    "decision_value",
-    "deferral_score",
-    "rank",
-    "deferred",
-    "audit",
-    "unusual",
-    "taken_by",
-    "reason",
-    "model_version",
-)
-
-# How sure the machine is: with two classes by its decision value, with more by a probability.
-DECISION, PROBABILITY = "decision_value", "probability"
-
 # One by one, unusual cases may exceed the budget by this share of the cases.
 TOLERATED = 0.01
 
 Chunks = Callable[[], Iterable[Any]]
-
-
-def added_columns(classes: Sequence[str], probabilities: bool = False) -> list[str]:
-    """The columns that routing adds, in this order.
-
-    Parameters
-    ----------
-    classes : sequence of str
-        The labels.
-    probabilities : bool, default=False
-        Whether there is a column with the probability of each class.
-
-    Returns
-    -------
-    names : list of str
-
-    Examples
-    --------
-    >>> from deferlearn.tables.routing import added_columns
-    >>> added_columns(["none", "mild", "severe"])[:3]
-    ['machine_answer', 'probability', 'deferral_score']
-    >>> added_columns(["ill", "well"], probabilities=True)[-2:]
-    ['probability_ill', 'probability_well']
-    """
-    several = len(classes) > 2
-    names = [PROBABILITY if several and name == DECISION else name for name in COLUMNS]
-    return names + [f"{PROBABILITY}_{label}" for label in classes if probabilities]
 
 
 class Router:
@@ -130,6 +88,8 @@ class Router:
     ['ill'] ['machine']
     """
 
+    _names_experts = False
+
     def __init__(
         self,
         model: TabularTeam | TableDecider,
@@ -144,6 +104,8 @@ class Router:
         exceed_budget: bool = False,
         use_full_budget: bool = False,
     ) -> None:
+        if model.card_.get("experts") and not self._names_experts:
+            raise TableError("the model tells experts apart: use ExpertRouter, which names them")
         if not 0.0 <= audit <= 1.0:
             raise TableError(f"audit={audit!r} must be a share between 0 and 1")
         if budget is not None:
@@ -159,9 +121,13 @@ class Router:
         self._numbers, self._decimal = numbers, decimal
         self._top: TopCases | None = None
         self._sample = CaseSample()
-        self._rule = OneByOne(
-            float(model.team.deferral_threshold_), np.array(card["score_percentiles"])
-        )
+        threshold = float(model.machine.deferral_threshold_)
+        self._rule = OneByOne(threshold, np.array(card["score_percentiles"]))
+
+    @property
+    def in_batch(self) -> bool:
+        """Whether the table is one batch."""
+        return self.budget is not None
 
     def route(
         self, chunks: Chunks, seen: Callable[[int], None] = lambda rows: None
@@ -180,9 +146,9 @@ class Router:
         chunk : table
             The chunk, unchanged.
         routed : pyarrow.Table
-            The columns `deferlearn.tables.routing.added_columns` for its rows.
+            The columns `deferlearn.tables.routed.added_columns` for its rows.
         """
-        if self.budget is not None:
+        if self.in_batch:
             self._rank(chunks, seen)
         for chunk in chunks():
             routed = self._decide(chunk)
@@ -244,16 +210,9 @@ class Router:
         features = self._features(codes, self.totals.rows)
         strange = self.model.guard.strange(codes)
         first = self._comes_first(strange)
-        team = self.model.team
-        usual: Any = None
-        if isinstance(team, Decider):
-            decision, scores, usual, expected = team.judge(features)
-        else:
-            decision, scores = team.decision_function(features), team.deferral_score(features)
-            if self._top is None:
-                usual = team.defer(features)
-            learned = hasattr(self.model.chosen, "expected_errors")
-            expected = self.model.chosen.expected_errors(features) if learned else None
+        judged = self._judge(features)
+        decision, scores = judged.decision, judged.scores
+        team = self.model.machine
         answers = answers_of(team, features, decision)
         several = len(team.classes_) > 2
         chances, sure = None, None
@@ -261,30 +220,24 @@ class Router:
             chances = probabilities_of(team, features, decision)
         if several and chances is not None:
             sure = chances[answers[:, None] == team.classes_]
-        if self._top is None:
-            ranks = None
-            deferred = usual | first
-            clauses = self._rule.clauses(scores, usual)
-            self.totals.extra += int((first & ~usual).sum())
-        else:
-            top, ranks = self._top.take(rounded(scores), first)
-            deferred = self._welcome(features, top, first)
-            clauses = Batch(self._top.count, self._top.total).clauses(
-                scores, ranks, top & ~deferred
-            )
-            self.totals.unused += int((top & ~deferred).sum())
+        choice = self._choose(features, judged, first)
+        deferred, ranks = choice.deferred, choice.ranks
         # One random number per case, also for deferred ones: the size of the chunks does not matter.
-        audit = (self._rng.random(len(scores)) < self.audit) & ~deferred
+        luck = self._rng.random(len(scores))
+        audit = (luck < self.audit) & ~deferred
+        experts = self._experts(choice, audit, luck)
         why = self.model.guard.reasons(codes, strange)
         reasons = sentences(
-            unusual_first(clauses, why, deferred & first),
+            unusual_first(choice.clauses, why, deferred & first),
             answers,
             decision,
             deferred,
             audit,
-            expected,
+            choice.expected,
             sure,
             why,
+            experts,
+            choice.compared,
         )
         self._count(codes, strange, deferred, audit, unknown)
         columns = [
@@ -296,12 +249,56 @@ class Router:
             audit,
             strange.any(axis=1),
             pa.array(np.where(deferred | audit, "human", "machine").tolist(), pa.string()),
+            *([] if experts is None else [pa.array(experts, pa.string())]),
             pa.array(reasons, pa.string()),
             pa.array([self.version] * len(scores), pa.string()),
             *(chances.T if self.probabilities and chances is not None else ()),
         ]
-        names = added_columns(team.classes_.tolist(), self.probabilities)
+        names = added_columns(team.classes_.tolist(), self.probabilities, experts is not None)
         return pa.table(dict(zip(names, columns, strict=True)))
+
+    def _judge(self, features: Array) -> Verdicts:
+        """What the team says of cases."""
+        team = self.model.team
+        if isinstance(team, Decider):
+            return Verdicts(*team.judge(features))
+        usual = team.defer(features) if self._top is None else None
+        learned = hasattr(self.model.chosen, "expected_errors")
+        expected = self.model.chosen.expected_errors(features) if learned else None
+        return Verdicts(
+            team.decision_function(features), team.deferral_score(features), usual, expected
+        )
+
+    def _choose(self, features: Array, judged: Verdicts, first: Bools) -> Choice:
+        """Who takes the cases of the next chunk."""
+        scores = judged.scores
+        if self._top is None:
+            usual = np.asarray(judged.usual, dtype=bool)
+            self.totals.extra += int((first & ~usual).sum())
+            return Choice(usual | first, None, self._rule.clauses(scores, usual), judged.expected)
+        top, ranks = self._top.take(rounded(scores), first)
+        deferred = self._welcome(features, top, first)
+        batch = Batch(self._top.count, self._top.total)
+        self.totals.unused += int((top & ~deferred).sum())
+        clauses = batch.clauses(scores, ranks, top & ~deferred)
+        return Choice(deferred, ranks, clauses, judged.expected)
+
+    def _experts(self, choice: Choice, audit: Bools, luck: Array) -> list[str] | None:
+        """The name of the expert for each case, empty for the machine; None if they are not told apart."""
+        if choice.experts is None:
+            return None
+        names = choice.experts.copy()
+        for name in names[choice.deferred]:
+            self.totals.load[name] += 1
+        if audit.any():
+            names[audit] = self._auditors(luck[audit] / self.audit)
+        for name in names[audit]:
+            self.totals.audits[name] += 1
+        return ["" if name is None else str(name) for name in names]
+
+    def _auditors(self, luck: Array) -> NDArray[Any]:
+        """Who takes audited cases, if experts are told apart."""
+        raise NotImplementedError
 
     def _count(
         self,

@@ -2,7 +2,7 @@
 
 import platform
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,22 +13,26 @@ from sklearn.model_selection import StratifiedGroupKFold
 
 from deferlearn import __version__
 from deferlearn._utils.words import counted, listed
+from deferlearn.experts import ExpertTeam
 from deferlearn.tables.cases import Cases
 from deferlearn.tables.columns import score_names
 from deferlearn.tables.decider import FORMAT, MEMBER, TableDecider, check_card, version_of
 from deferlearn.tables.encoder import TableEncoder
 from deferlearn.tables.errors import TableError
+from deferlearn.tables.experts import answers_by_expert, check_experts, expert_rows, surround
 from deferlearn.tables.guard import Guard
 from deferlearn.tables.summary import column_summary
 from deferlearn.teams.assisted_svc import AssistedSVC
 from deferlearn.teams.brought import ScoreColumn
-from deferlearn.teams.parameters import count_of
+from deferlearn.teams.parameters import count_of, share_of
 from deferlearn.teams.pipeline import AssistedPipeline
 from deferlearn.teams.search_team import SearchTeam
 from deferlearn.teams.team import Team
 from deferlearn.teams.team_cv import TeamCV
 
 FOLDS = 5
+# What humans may take if nothing else is said.
+BUDGET = 0.2
 # With fewer cases of a class, some folds would have none of it.
 MIN_PER_CLASS = FOLDS
 
@@ -78,13 +82,19 @@ class TabularTeam(AssistedPipeline):
 
     @property
     def team(self) -> Any:
-        """The step that decides: an `AssistedSVC`, or a `TeamCV` if it was tuned."""
+        """The step that decides: an `AssistedSVC`, a `TeamCV` if it was tuned, or an `ExpertTeam`."""
         return self.named_steps["team"]
 
     @property
+    def machine(self) -> Any:
+        """The fitted team with the machine: the same, or the team within an `ExpertTeam`."""
+        return self.team.team_ if isinstance(self.team, ExpertTeam) else self.team
+
+    @property
     def chosen(self) -> Any:
-        """The fitted team: the best one if it was tuned."""
-        return self.team.best_estimator_ if isinstance(self.team, SearchTeam) else self.team
+        """The fitted team with the machine: the best one if it was tuned."""
+        machine = self.machine
+        return machine.best_estimator_ if isinstance(machine, SearchTeam) else machine
 
     def unusual(self, X: Any) -> list[str]:
         """What makes cases unlike the training cases; see `deferlearn.tables.guard`.
@@ -185,7 +195,8 @@ def make_team(
 def fit_table(
     cases: Cases,
     *,
-    budget: float | int = 0.2,
+    budget: float | int | None = None,
+    capacity: Mapping[str, float | int] | None = None,
     alpha: float | None = None,
     seed: int = 0,
     number: Sequence[str] = (),
@@ -199,8 +210,13 @@ def fit_table(
     ----------
     cases : Cases
         Cases from `select_cases`.
-    budget : float or int, default=0.2
-        The largest share, or number, of the cases that humans may take.
+    budget : float, int or None, default=None
+        The largest share, or number, of the cases that humans may take. None: 0.2, and with `capacity`
+        as much as the experts' capacities allow.
+    capacity : mapping or None, default=None
+        For each reader of the cases a share of them, such as 0.1, or a whole number: the readers are then
+        experts who are told apart (`deferlearn.experts.ExpertTeam`). None: the majority of the readers
+        counts.
     alpha : float or None, default=None
         Regularisation of the machine; None tunes it for the team.
     seed : int, default=0
@@ -215,28 +231,39 @@ def fit_table(
     model : TabularTeam
         The fitted model.
     """
+    if capacity is not None:
+        check_experts(cases, capacity)
+    elif budget is None:
+        budget = BUDGET
     check_settings(cases, budget, alpha)
     score = cases.roles["machine_score"]
     encoder = TableEncoder(
         number=tuple(number), category=tuple(category), drop=tuple(drop), score=score
     )
-    team = make_team(
-        budget,
+    by_splits = alpha is not None and capacity is None
+    team: Any = make_team(
+        BUDGET if budget is None else budget,
         alpha=alpha,
         seed=seed,
         n_jobs=n_jobs,
-        folds=FOLDS if alpha is None else grouped_folds(cases, seed),
+        folds=grouped_folds(cases, seed) if by_splits else FOLDS,
         scored=score is not None,
         grades=cases.classes if cases.graded else None,
     )
+    human: dict[str, Any] = {"team__human_labels": cases.answers}
+    if capacity is not None:
+        team = surround(team, capacity, budget=budget, seed=seed, n_jobs=n_jobs)
+        human = {"team__answers": answers_by_expert(cases)}
     model = TabularTeam([("table", encoder), ("team", team)])
     # Parameters reach the last step by its name, also if the caller has metadata routing on.
     with sklearn.config_context(enable_metadata_routing=False):
-        more = {} if cases.groups is None or alpha is not None else {"team__groups": cases.groups}
-        model.fit(cases.features, cases.truth, team__human_labels=cases.answers, **more)
+        more = {} if cases.groups is None or by_splits else {"team__groups": cases.groups}
+        model.fit(cases.features, cases.truth, **human, **more)
     # The model does not keep the rows of the folds.
-    for estimator in (model.team, model.chosen):
+    for estimator in (model.team, model.machine, model.chosen):
         set_known(estimator, cv=FOLDS)
+    if budget is None or capacity is not None:  # what all experts can take
+        budget = float(share_of(model.machine.budget, len(cases)))
     model.card_ = _card(model, cases, budget, seed)
     return model
 
@@ -287,20 +314,21 @@ def load_team(path: Path) -> tuple[TabularTeam, str]:
     return model, version
 
 
-def check_settings(cases: Cases, budget: float | int, alpha: float | None) -> None:
+def check_settings(cases: Cases, budget: float | int | None, alpha: float | None) -> None:
     """Refuse settings and cases that cannot be fitted, before the fit begins.
 
     Parameters
     ----------
     cases : Cases
         The cases.
-    budget : float or int
-        The largest share, or number, of the cases that humans may take.
+    budget : float, int or None
+        The largest share, or number, of the cases that humans may take; None: experts' capacities say it.
     alpha : float or None
         Regularisation of the machine.
     """
     try:
-        count_of(budget, len(cases), "cases")
+        if budget is not None:
+            count_of(budget, len(cases), "cases")
     except ValueError as error:
         raise TableError(str(error)) from error
     if alpha is not None and not (np.isfinite(alpha) and alpha > 0):
@@ -347,14 +375,16 @@ def _machine_words(cases: Cases, family: str, parameters: dict[str, Any]) -> str
 
 def _card(model: TabularTeam, cases: Cases, budget: float | int, seed: int) -> dict[str, Any]:
     """The model's description, of plain values that any program can read."""
-    encoder, team, chosen = model.encoder, model.team, model.chosen
+    encoder, team, chosen = model.encoder, model.machine, model.chosen
+    experts = expert_rows(model.team, len(cases)) if isinstance(model.team, ExpertTeam) else []
     tuned = team is not chosen
     machine = team.best_params_ if tuned else {"alpha": chosen.alpha}
     family = team.cv_results_["param_machine"][team.best_index_] if tuned else "linear SVM"
     counts = Counter(cases.truth.tolist())
     human, read = cases.human_answers(cases.truth)
     scores = model.deferral_score(cases.features)
-    threshold = team.deferral_threshold_
+    # The score of several experts has the prices in it, and is above 0 if one of them takes the case.
+    threshold = 0.0 if len(experts) > 1 else team.deferral_threshold_
     return {
         "format": FORMAT,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -376,6 +406,7 @@ def _card(model: TabularTeam, cases: Cases, budget: float | int, seed: int) -> d
         "features": [str(name) for name in encoder.get_feature_names_out()],
         "groups": _n_groups(cases),
         "readers": cases.reader_errors(),
+        "experts": experts,
         "human": {
             "read": int(read.sum()) if cases.answers is not None else 0,
             "error": float(np.mean(human[read] != cases.truth[read])) if read.any() else None,
@@ -386,7 +417,7 @@ def _card(model: TabularTeam, cases: Cases, budget: float | int, seed: int) -> d
         "policy": team.best_params_["policy"] if tuned else team.policy,
         "machine": _machine_words(cases, str(family), machine),
         "alpha": float(machine["alpha"]) if "alpha" in machine else None,  # of an SVM
-        "deferral_rate": float(team.deferral_rate_),
+        "deferral_rate": float(model.team.deferral_rate_),
         # JSON has no infinity: None if no case or every case is deferred.
         "deferral_threshold": float(threshold) if np.isfinite(threshold) else None,
         "score_percentiles": np.percentile(scores, np.arange(101)).tolist(),

@@ -30,6 +30,9 @@ class Totals:
         example.
     strange : dict
         For each column with unusual cells, their number and an example in words.
+    load, audits : dict
+        For each expert the number of cases by the rule, and as a random audit; empty if experts are not
+        told apart.
     shifts : list of str
         What is different about the cases as a whole.
 
@@ -53,6 +56,8 @@ class Totals:
     unused: int = 0
     unknown: dict[str, Unknown] = field(default_factory=dict)
     strange: dict[str, tuple[int, str]] = field(default_factory=dict)
+    load: dict[str, int] = field(default_factory=dict)
+    audits: dict[str, int] = field(default_factory=dict)
     shifts: list[str] = field(default_factory=list)
 
     def add_unknown(self, unknown: dict[str, Unknown]) -> None:

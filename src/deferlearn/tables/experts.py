@@ -1,0 +1,172 @@
+"""Several experts with limited time behind the columns of a table: who they are, and what they can take."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from deferlearn._utils.checks import is_number, is_whole, plain
+from deferlearn._utils.words import listed
+from deferlearn.experts import ExpertTeam
+from deferlearn.tables.cases import Cases
+from deferlearn.tables.errors import TableError
+
+
+def check_experts(cases: Cases, capacity: Mapping[str, float | int]) -> None:
+    """Refuse capacities that are not those of the readers of the cases.
+
+    Parameters
+    ----------
+    cases : Cases
+        Cases with answers.
+    capacity : mapping
+        For each reader a share of the cases, or a whole number of them.
+    """
+    readers = listed([repr(name) for name in cases.readers]) if cases.readers else "nobody"
+    for name in capacity:
+        if name not in cases.readers:
+            raise TableError(f"the expert {name!r} has no answers; there are those of {readers}")
+    for name in cases.readers:
+        if name not in capacity:
+            raise TableError(
+                f"the reader {name!r} has answers, but no capacity: give one, which is 0 for an expert who "
+                "takes no new cases"
+            )
+
+
+def surround(
+    team: Any,
+    capacity: Mapping[str, float | int],
+    *,
+    budget: float | int | None,
+    seed: int,
+    n_jobs: int | None,
+) -> ExpertTeam:
+    """Put experts around a team that is not fitted.
+
+    Parameters
+    ----------
+    team : estimator
+        The team with the machine, such as a `TeamCV`.
+    capacity : mapping
+        For each expert a share of the cases, or a whole number of them.
+    budget : float, int or None
+        The most that all experts take together; None: as much as their capacities allow.
+    seed : int
+        Random seed.
+    n_jobs : int or None
+        Number of fits that run at the same time.
+
+    Returns
+    -------
+    ExpertTeam
+    """
+    return ExpertTeam(team, dict(capacity), budget=budget, n_jobs=n_jobs, random_state=seed)
+
+
+def answers_by_expert(cases: Cases) -> dict[str, Any]:
+    """The answers as `ExpertTeam.fit` takes them: a column per expert, None where there is no answer."""
+    if cases.answers is None:
+        return {}
+    return dict(zip(cases.readers, cases.answers.T, strict=True))
+
+
+def expert_rows(team: ExpertTeam, n_cases: int) -> list[dict[str, Any]]:
+    """What a model's card says of each expert, in plain values.
+
+    Parameters
+    ----------
+    team : ExpertTeam
+        A fitted one.
+    n_cases : int
+        The number of cases that it was fitted on.
+
+    Returns
+    -------
+    rows : list of dict
+        With the keys expert, answers, error, low, high and verdict of `Skills.rows`, and: capacity as it
+        was given, the same as a share of the cases, the price, and the share of the cases that the
+        expert would get (load).
+    """
+    rows = []
+    for row in team.skills_.rows():
+        name = row["expert"]
+        capacity = plain(team.capacity[name])
+        whole = is_whole(capacity)
+        rows.append(
+            {
+                **row,
+                "capacity": capacity,
+                "share": min(capacity / n_cases if whole else float(capacity), 1.0),
+                "price": float(team.prices_[name]),
+                "load": float(team.load_[name]),
+            }
+        )
+    return rows
+
+
+def places_per_expert(
+    experts: list[dict[str, Any]], capacity: Mapping[str, float | int] | None, n_cases: int
+) -> dict[str, int]:
+    """How many cases of a batch each expert of a model takes at most.
+
+    Parameters
+    ----------
+    experts : list of dict
+        The experts of the model's card.
+    capacity : mapping or None
+        A share of the batch, rounded down, or a number of cases for each expert; those who are not named
+        take none. None: the shares of the model.
+    n_cases : int
+        The size of the batch.
+
+    Returns
+    -------
+    places : dict
+        For each expert of the model, in the model's order.
+
+    Examples
+    --------
+    >>> from deferlearn.tables.experts import places_per_expert
+    >>> experts = [{"expert": "Ann", "share": 0.05}, {"expert": "Bob", "share": 0.1}]
+    >>> places_per_expert(experts, None, 90), places_per_expert(experts, {"Bob": 7}, 90)
+    ({'Ann': 4, 'Bob': 9}, {'Ann': 0, 'Bob': 7})
+    """
+    given = {row["expert"]: row["share"] for row in experts} if capacity is None else capacity
+    places = {}
+    for row in experts:
+        value = given.get(row["expert"], 0)
+        count = value if is_whole(value) else np.floor(value * n_cases + 1e-9)
+        places[row["expert"]] = min(int(count), n_cases)
+    return places
+
+
+def check_known(experts: list[dict[str, Any]], capacity: Mapping[str, float | int] | None) -> None:
+    """Refuse capacities that are no shares or numbers, or of somebody whom the model does not know.
+
+    Parameters
+    ----------
+    experts : list of dict
+        The experts of the model's card; empty if it has none.
+    capacity : mapping or None
+        Capacities for a batch.
+    """
+    names = [row["expert"] for row in experts]
+    for name in capacity or ():
+        if not names:
+            raise TableError(
+                f"the capacity of {name!r} is for a model of several experts, which this one is not: "
+                "fit one with --expert"
+            )
+        if name not in names:
+            shown = listed([repr(known) for known in names])
+            raise TableError(f"the model does not know the expert {name!r}; it knows {shown}")
+        value = plain(capacity[name]) if capacity else 0
+        share = is_number(value) and not is_whole(value) and 0.0 <= value <= 1.0
+        if not share and not (is_whole(value) and value >= 0):
+            raise TableError(
+                f"the capacity {value!r} of {name!r} must be a share from 0.0 to 1.0, or a whole number of "
+                "cases, 0 or larger"
+            )
+    if capacity is not None and not any(capacity.values()):
+        raise TableError("the capacities leave no time to any expert")
