@@ -162,7 +162,7 @@ def stream(days: int, per_day: int) -> None:
     X, y, said = draw_cases(2000, luck)
     team = ExpertTeam(machine(), CAPACITY, random_state=0).fit(X, y, said)
     limits = {name: int(share * per_day) for name, share in CAPACITY.items()}
-    live = Stream(np.array(list(team.prices_.values())), limits, per_day)
+    live = Stream(team.prices_, limits, per_day)
     most = np.zeros(len(limits), dtype=int)
     sums = np.zeros(4)  # machine alone, fixed prices with limits, stream, hindsight
     seconds = 0.0

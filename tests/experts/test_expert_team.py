@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 
-from deferlearn import AdvantageTriage, AssistedSVC, FullAutomation, load, save
+from deferlearn import AdvantageTriage, AssistedSVC, FullAutomation, NoAutomation, load, save
 from deferlearn.experts import ExpertTeam
 
 CAPACITY = {"left": 0.1, "right": 0.05, "poor": 0.1}
@@ -96,7 +97,9 @@ def test_answers_as_function_matrix_and_table(team):
     }
     gaps = answers.copy().astype(object)
     gaps.loc[np.flatnonzero(who == "left")[0], "left"] = None
-    with pytest.raises(ValueError, match="goes to 'left', but answers has none of hers"):
+    with pytest.raises(
+        ValueError, match="goes to 'left', but answers has no answer of this expert"
+    ):
         team.predict_assisted(X, gaps)
 
 
@@ -159,6 +162,8 @@ def test_bad_capacities(capacity, said):
         ({"arbiter": "left", "readings": 3}, "needs as many experts"),
         ({"budget": "all"}, "must be a share, a number, or None"),
         ({"team": machine(cv=None)}, "cv"),
+        ({"team": NoAutomation()}, "no machine that could be helped"),
+        ({"team": AssistedSVC(), "readings": 2}, "single readings"),
     ],
 )
 def test_bad_parameters(more, said):
@@ -201,6 +206,9 @@ def test_prices_follow_the_load(team):
     for _ in range(50):
         moved.update_prices({}, 1000, step=1.0)
     assert moved.prices_ == dict.fromkeys(CAPACITY, 0.0)
+    for got, step in (({"left": -1}, 0.1), ({"left": 0.5}, 0.1), ({"left": 11}, 0.1), ({}, 0.0)):
+        with pytest.raises(ValueError, match=r"load\['left'\]|step=0.0"):
+            moved.update_prices(got, 10, step=step)
 
 
 @pytest.mark.parametrize(("readings", "arbiter"), [(2, None), (3, None), (2, "poor")])
@@ -280,3 +288,112 @@ def test_groups_stay_together_and_searches_take_them():
     assert team.assign(X).shape == (200,)
     other = ExpertTeam(FullAutomation(), CAPACITY, skills="class", random_state=0)
     assert other.fit(X, y, answers).assign(X).shape == (200,)
+
+
+def test_an_expert_without_time_gets_no_case():
+    X, y, answers = draw(600)
+    new, _, _ = draw(4000, seed=11)
+    team = ExpertTeam(machine(), CAPACITY | {"left": 0}, skills="class", random_state=0)
+    team.fit(X, y, answers)
+    assert not np.any(team.assign(new) == "left")
+    assert not np.any(team.preferred(team.gains(new)) == "left")
+    assert not np.any(team.assign_batch(new) == "left")
+    assert all(who is None for who in team.assign_batch(new, {"right": 0}))
+
+
+def test_a_budget_has_a_price_of_its_own():
+    X, y, answers = draw(600)
+    new, _, _ = draw(3000, seed=12)
+    ample = CAPACITY | {"left": 0.5, "right": 0.5}
+    team = ExpertTeam(machine(), ample, budget=0.1, skills="linear", random_state=0).fit(
+        X, y, answers
+    )
+    assert team.budget_price_ > 0
+    assert team.prices_["left"] == pytest.approx(0.0, abs=1e-9)  # she has time left
+    assert team.defer(new).mean() == pytest.approx(0.1, abs=0.03)
+    assert team.defer_top(new).sum() <= 300
+    for _ in range(50):
+        team.update_prices({}, 100, step=1.0)
+    assert team.budget_price_ == 0
+
+
+@pytest.mark.parametrize("scale", [1e-4, 1e4])
+def test_the_unit_of_costs_hardly_matters(scale):
+    X, y, answers = draw(600)
+    new, _, _ = draw(2000, seed=13)
+    who = [
+        ExpertTeam(
+            # A machine that does not care how large its weights are.
+            machine(cost_matrix=unit * (1.0 - np.eye(2))).set_params(machine=GaussianNB()),
+            CAPACITY,
+            skills="class",
+            random_state=0,
+        )
+        .fit(X, y, answers)
+        .assign(new)
+        for unit in (1.0, scale)
+    ]
+    # Probabilities are fitted with weights, and so differ a little.
+    assert np.mean(who[0] == who[1]) > 0.95
+    assert np.mean(who[1] == "poor") < 0.03
+
+
+def test_nobody_is_asked_where_the_machine_is_better():
+    X, y, answers = draw(600)
+    new, _, _ = draw(2000, seed=14)
+    ample = dict.fromkeys(CAPACITY, 1.0)
+    team = ExpertTeam(machine(), ample, skills="linear", random_state=0).fit(X, y, answers)
+    assert (team.gains(new)[team.defer(new)].max(axis=1) > 0).all()
+
+
+def test_long_tables_go_by_the_index_in_answers_too():
+    X, y, answers = draw(300)
+    names = np.random.default_rng(0).permutation(300)
+    frame = pd.DataFrame(X, index=names, columns=list("abc"))
+    team = ExpertTeam(machine(), CAPACITY, skills="class", random_state=0).fit(
+        frame, y, answers.to_numpy()
+    )
+    wide = answers.set_axis(names)
+    long = (
+        wide.rename_axis("case").reset_index().melt("case", var_name="expert", value_name="answer")
+    )
+    np.testing.assert_array_equal(
+        team.predict_assisted(frame, long), team.predict_assisted(frame, wide)
+    )
+    with pytest.warns(UserWarning, match="another order"):
+        team.predict_assisted(frame, wide.sort_index())
+
+
+def test_masked_answers_are_no_answers():
+    X, y, answers = draw(200)
+    said = (answers.to_numpy() == "sick").astype(int)
+    truth = (y == "sick").astype(int)
+    masked = {
+        name: np.ma.array(said[:, e], mask=np.arange(200) % 2 == 0)
+        for e, name in enumerate(CAPACITY)
+    }
+    with pytest.warns(UserWarning, match="no answer was given"):
+        team = ExpertTeam(machine(), CAPACITY, skills="class", random_state=0).fit(X, truth, masked)
+    assert team.skills_.answers.sum() == 300
+
+
+def test_classes_that_cost_more_and_forests():
+    X, y, answers = draw(200)
+    dear = machine(class_weight={"sick": 5.0, "well": 1.0})
+    with pytest.raises(ValueError, match="does not know on which class"):
+        ExpertTeam(dear, CAPACITY, skills="forest", random_state=0).fit(X, y, answers)
+    team = ExpertTeam(dear, CAPACITY, random_state=0).fit(X, y, answers)
+    assert team.skill_model_ in ("class", "linear")
+
+
+def test_time_counts_for_every_reader():
+    X, y, answers = draw(400)
+    free, paid = (
+        ExpertTeam(
+            machine(deferral_cost=cost), CAPACITY, readings=2, skills="class", random_state=0
+        )
+        .fit(X, y, answers)
+        .gains(X)
+        for cost in (0.0, 0.1)
+    )
+    np.testing.assert_allclose(free - paid, 0.2, atol=1e-9)

@@ -64,6 +64,19 @@ def test_the_bound_holds_and_the_assignment_is_within_it(seed, capacity):
         assert np.sum(team.assignment_ == name) <= capacity[e]
 
 
+def test_shares_are_rounded_down_one_by_one():
+    for seed in range(4):
+        X, y, answers = tiny(seed, n=10)
+        team = ExpertTeam(AssistedSVC(alpha=0.3, cv=4), {"a": 0.15, "b": 0.15}, skills="class")
+        team.fit(X, y, answers)
+        taken = [who for who in team.assignment_ if who is not None]
+        assert len(taken) == team.team_.deferred_.sum() <= 2
+        found = team.certify()
+        best = best_of_all(X, y, answers, 0.3, (1, 1))
+        assert found.value <= best + 1e-9
+        assert best <= found.bound + 1e-9
+
+
 def test_one_expert_is_the_team_itself():
     X, y, answers = tiny(0, n=80)
     new = np.random.default_rng(1).normal(size=(50, 2))

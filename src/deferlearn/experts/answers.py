@@ -103,10 +103,12 @@ def _columns_of(
 
 
 def _side_by_side(columns: list[NDArray[Any]]) -> NDArray[Any]:
-    """Columns of one matrix, which is numeric if all of them are."""
-    if all(column.dtype.kind in "iufb" for column in columns):
+    """Columns of one matrix, which is numeric if all of them are; masked cells are no answers."""
+    masked = any(isinstance(column, np.ma.MaskedArray) for column in columns)
+    if not masked and all(column.dtype.kind in "iufb" for column in columns):
         return np.column_stack(columns)
     out = np.empty((len(columns[0]), len(columns)), dtype=object)
     for place, column in enumerate(columns):
         out[:, place] = column
+        out[np.ma.getmaskarray(column), place] = None
     return out

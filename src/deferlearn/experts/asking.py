@@ -22,6 +22,7 @@ def team_codes(
     groups: Groups,
     experts: tuple[str, ...],
     classes: NDArray[Any],
+    cases: Any = None,
 ) -> Codes:
     """The team's answers: those of the experts who take a case, else the machine's.
 
@@ -39,6 +40,8 @@ def team_codes(
         Names.
     classes : ndarray of shape (n_classes,)
         Labels.
+    cases : array-like or None, default=None
+        Names of the cases in a long table; None: 0, 1, ....
 
     Returns
     -------
@@ -46,15 +49,15 @@ def team_codes(
     """
     table = None
     if not callable(answers):
-        table = read_answers(answers, len(machine), experts, None).codes(classes)
+        table = read_answers(answers, len(machine), experts, cases).codes(classes)
 
     def ask(rows: NDArray[np.int64], e: int) -> Codes:
         said = _told(answers, rows, experts[e], classes) if table is None else table[rows, e]
         missing = np.flatnonzero(said == NO_ANSWER)
         if len(missing):
             raise ValueError(
-                f"Row {rows[missing[0]]} goes to {experts[e]!r}, but answers has none of hers for it (nor "
-                f"for {len(missing) - 1} others): ask her, or give a function that does."
+                f"Row {rows[missing[0]]} goes to {experts[e]!r}, but answers has no answer of this expert "
+                f"for it ({len(missing)} such rows): ask for it, or give a function that does."
             )
         return said
 

@@ -33,13 +33,13 @@ def check_capacity(capacity: Any) -> dict[str, float | int]:
     if not any(checked.values()):
         raise ValueError(
             f"capacity={dict(capacity)!r} leaves no time to any expert; a machine alone is "
-            "deferlearn.baselines.FullAutomation."
+            "deferlearn.FullAutomation."
         )
     return checked
 
 
 def as_counts(capacity: Mapping[str, float | int], n_cases: int) -> Array:
-    """Capacities as numbers of cases: of a share the part that is a whole number, at most all."""
+    """Capacities as numbers of cases: shares are rounded down, and none exceeds the number of cases."""
     counts = [
         value if is_whole(value) else np.floor(value * n_cases + 1e-9)
         for value in capacity.values()
@@ -48,6 +48,6 @@ def as_counts(capacity: Mapping[str, float | int], n_cases: int) -> Array:
 
 
 def as_shares(capacity: Mapping[str, float | int], n_cases: int) -> Array:
-    """Capacities as shares of the cases; a number is one among so many cases."""
+    """Capacities as shares: whole numbers are divided by the number of cases."""
     shares = [value / n_cases if is_whole(value) else value for value in capacity.values()]
     return np.minimum(np.asarray(shares, dtype=np.float64), 1.0)

@@ -30,6 +30,7 @@ from deferlearn.experts.training import (
 )
 from deferlearn.experts.transport import MACHINE, Places
 from deferlearn.humans.coding import Codes, Coding, codes_among
+from deferlearn.humans.human import warn_if_reordered
 from deferlearn.humans.labels import check_truth
 from deferlearn.teams.assisted_svc import AssistedSVC
 from deferlearn.teams.folds import splits_from, stratified_folds
@@ -69,15 +70,18 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
         The machine, and how it is trained: `AssistedSVC`, `TeamCV`, or another team with folds. None is
         `TeamCV`. Its budget is set to what all experts can take.
     capacity : dict
-        For each expert the most that she takes: a share of the cases, such as 0.1, or a number of them. In
-        `fit` a number is one of the training samples, and acts on new cases as that share.
+        For each expert the most that she takes: a share of the cases, such as 0.1, or a whole number of
+        them. In `fit`, a whole number counts training samples; on new cases it acts as the corresponding
+        share. An expert with the capacity 0 takes no cases, but her answers help to judge the others.
     budget : float, int or None, default=None
         The most that all experts take together; None: as much as their capacities allow.
     readings : {1, 2, 3}, default=1
-        How many experts read each deferred case. The answer is that of the majority.
+        How many experts read each deferred case. The answer is that of the majority. A machine that is
+        trained for experts (`AssistedSVC`) has one reading.
     arbiter : str or None, default=None
         The expert who decides where the readers disagree; she is not among the readers. None: the
-        machine's answer decides. Only with two or three readings.
+        machine's answer decides. Only with two or three readings. How often she will be needed is not known
+        beforehand, so her capacity holds on average, in batches, too.
     skills : {"auto", "class", "linear", "forest"}, default="auto"
         How experts' errors are foreseen. "class": by the true class, as likely as the machine finds it.
         "linear": by features and by how sure the machine is, too. "forest": for experts who are good in
@@ -101,7 +105,9 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
     skills_ : Skills
         How often each expert errs, with intervals.
     prices_ : dict
-        What one more case in each expert's time would be worth, in errors avoided.
+        What one more case in each expert's time would be worth, in errors avoided; 0 if time is left.
+    budget_price_ : float
+        What one more case in the budget of all experts would be worth; 0 without a budget.
     load_ : dict
         The share of the training samples that each expert would get.
     deferral_rate_ : float
@@ -181,15 +187,21 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
         self
             The fitted estimator.
         """
-        self.__dict__.pop("prices_", None)  # a fit that fails leaves no half of an older one
+        for name in ("prices_", "assignment_"):  # a fit that fails leaves no half of an older one
+            self.__dict__.pop(name, None)
         capacity = self._check_parameters()
         seed = draw_seed(self.random_state)
-        index = getattr(X, "index", None)
-        cases = index if hasattr(index, "equals") else None
-        given = read_answers(answers, len(np.asarray(y)), tuple(capacity), cases)
+        warn_if_reordered(X, answers=answers)
+        given = read_answers(answers, len(np.asarray(y)), tuple(capacity), _names_of(X))
         n = len(given.labels)
-        team = clone(TeamCV() if self.team is None else self.team)
+        default = TeamCV(n_jobs=self.n_jobs, random_state=seed)
+        team = clone(default if self.team is None else self.team)
+        if not hasattr(team, "cv"):
+            raise ValueError(f"team={self.team!r} has no machine that could be helped.")
         budget = self._team_budget(capacity, n)
+        if isinstance(team, AssistedSVC) and len(capacity) > 1:
+            # In training, capacities are numbers of samples: shares are rounded down one by one.
+            budget = min(count_of(budget, n), int(as_counts(capacity, n).sum()))
         if "budget" in team.get_params(deep=False):  # a machine alone has none
             team.set_params(budget=budget)
         samples = team.read_samples(X, y, {}, None, sample_weight)
@@ -243,6 +255,11 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
                 raise ValueError(
                     f"arbiter={self.arbiter!r}: with one reading nobody disagrees; set readings to 2 or 3."
                 )
+        if self.readings > 1 and isinstance(self.team, AssistedSVC):
+            raise ValueError(
+                f"readings={self.readings}: AssistedSVC trains its machine for single readings; use "
+                "another team, such as TeamCV()."
+            )
         readers = len(capacity) - (self.arbiter is not None)
         if self.readings > readers:
             raise ValueError(
@@ -255,9 +272,11 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
 
     def _team_budget(self, capacity: Mapping[str, float | int], n: int) -> float | int:
         """What the team may defer, as it was given if there is one expert and no budget."""
-        shares = float(min(as_shares(capacity, n).sum() / self.readings, 1.0))
+        readers = {name: value for name, value in capacity.items() if name != self.arbiter}
+        shares = float(min(as_shares(readers, n).sum() / self.readings, 1.0))
         if self.budget is None:
-            return next(iter(capacity.values())) if len(capacity) == 1 else shares
+            (one, *others) = capacity.values()
+            return shares if others or one > n else one
         count_of(self.budget, n)
         return min(share_of(self.budget, n), shares)
 
@@ -279,8 +298,8 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
         share = np.where(np.isnan(share), ByClass().fit(cases, share, 0).on_class(cases), share)
         unit = coding.hinge_per_error * float(coding.costs.max()) * samples.weights
         cost = unit[:, None] * share + coding.hinge_per_error * float(team.deferral_cost)
-        objective, selector = team.open_selection(samples)
         total = count_of(team.budget, n)
+        objective, selector = team.open_selection(samples)
         return objective, find_prices(objective, selector, cost, as_counts(capacity, n), total)
 
     def _shares(self, samples: Samples, said: Codes) -> Array:
@@ -306,12 +325,25 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
         cases = Cases(samples.X, known, codes)
         machine = coding.by_probability(np.log(np.maximum(known, 1e-300)))
         arbiter = -1 if self.arbiter is None else self.experts_.index(self.arbiter)
+        capacity = as_shares(check_capacity(self.capacity), n)
+        # Those on which the machine is least sure: as many as experts may get, and not too few.
+        unsure = known.max(axis=1)
+        share = max(0.2, min(share_of(budget, n), 1.0))
+        hard = unsure <= np.quantile(unsure, share)
         most = min(MOST_READINGS, len(self.experts_) - (arbiter >= 0))
         self._all_groups: list[Groups] = [
-            make_groups(readings, arbiter, said, codes, machine, coding.costs)
+            # One reading needs no arbiter.
+            make_groups(
+                readings,
+                arbiter if readings > 1 else -1,
+                said,
+                codes,
+                machine,
+                coding.costs,
+                hard,
+            )
             for readings in range(1, most + 1)
         ]
-        capacity = as_shares(check_capacity(self.capacity), n)
         routing = Routing(
             model=ByClass(),
             worst=_worst(coding),
@@ -321,7 +353,7 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
             deferral_cost=float(getattr(self.team_, "deferral_cost", 0.0)),
             seed=seed,
             capacity=capacity,
-            total=share_of(budget, n),
+            total=1.0 if self.budget is None else share_of(budget, n),
             prices=np.zeros(len(capacity)),
         )
         learned = learn_errors(
@@ -329,9 +361,11 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
             self._shares(samples, said),
             routing.worst,
             Machine(routing.machine_cost(known, machine), samples.machine_cost(machine)),
+            samples.weights * float(coding.costs.max()),
+            routing.deferral_cost,
             capacity,
             routing.total,
-            self._kinds(samples.X),
+            self._kinds(samples.X, routing.worst),
             splits,
             groups,
             seed,
@@ -343,19 +377,29 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
         self._route(routing.priced(gains, samples.X))
         places = self._routing.place(gains, samples.X)
         load = self._routing.loads(places).tolist()
-        self.load_ = dict(zip(self.experts_, load, strict=True))
         self.deferral_rate_ = float(np.mean(places != MACHINE))
+        if len(self.experts_) == 1:  # then the team's own rule decides
+            self.deferral_rate_ = float(getattr(self.team_, "deferral_rate_", 0.0))
+            load = [self.deferral_rate_]
+        self.load_ = dict(zip(self.experts_, load, strict=True))
 
-    def _kinds(self, X: Any) -> tuple[str, ...]:
+    def _kinds(self, X: Any, worst: Array) -> tuple[str, ...]:
+        uneven = bool(np.ptp(worst) > 1e-9 * worst.max())
+        if self.skills == "forest" and uneven:
+            raise ValueError(
+                "skills='forest' does not know on which class an expert errs, but mistakes on some classes "
+                "cost more here: use 'linear' or 'class'."
+            )
         if self.skills != "auto":
             return (self.skills,)
-        return tuple(kind for kind in KINDS if kind != "linear" or not sp.issparse(X))
+        without = {"linear"} if sp.issparse(X) else set()
+        without |= {"forest"} if uneven else set()
+        return tuple(kind for kind in KINDS if kind not in without)
 
     def _route(self, routing: Routing) -> None:
         self._routing = routing
-        # A limit on all experts together makes the time of each of them dearer.
-        worth = (routing.prices + routing.common).tolist()
-        self.prices_ = dict(zip(self.experts_, worth, strict=True))
+        self.prices_ = dict(zip(self.experts_, routing.prices.tolist(), strict=True))
+        self.budget_price_ = float(routing.common)
 
     # -- expected losses ----------------------------------------------------------------------
 
@@ -411,6 +455,22 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
 
     # -- who takes a case ---------------------------------------------------------------------
 
+    def preferred(self, gains: Array) -> NDArray[Any]:
+        """Who would take each case at the present prices if an expert had to, whether that pays or not.
+
+        Parameters
+        ----------
+        gains : ndarray of shape (n_cases, n_options)
+            Of the method `gains`.
+
+        Returns
+        -------
+        who : ndarray of object of shape (n_cases,)
+            Options that need nobody without capacity.
+        """
+        check_is_fitted(self)
+        return _named(self._routing.at_prices(np.asarray(gains)).argmax(axis=1), self.options_)
+
     def assign(self, X: Any) -> NDArray[Any]:
         """Who takes each case, one at a time, by the present prices.
 
@@ -465,6 +525,8 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         n = X.shape[0] if hasattr(X, "shape") else len(X)
         counts, total = self._counts(capacity, budget, n)
+        if not counts.any():
+            return np.full(n, MACHINE)
         if len(self.experts_) == 1:
             return np.where(self.team_.defer_top(X, int(min(counts[0], total))), 0, MACHINE)
         return self._routing.batch(self.gains(X), counts, total).chosen
@@ -474,7 +536,7 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
             counts = np.floor(self._routing.capacity * n + 1e-9)
             total = float(np.floor(self._routing.total * n + 1e-9))
         else:
-            given = check_capacity(capacity)
+            given = check_capacity(capacity) if any(capacity.values()) else dict(capacity)
             stray = [name for name in given if name not in self.experts_]
             if stray:
                 raise ValueError(
@@ -482,6 +544,8 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
                 )
             counts = as_counts({name: given.get(name, 0) for name in self.experts_}, n)
             total = float(n)
+        if is_whole(budget):
+            budget = min(budget, n)
         return counts, total if budget is None else float(count_of(budget, n, "cases"))
 
     def update_prices(self, load: Mapping[str, int], n_cases: int, *, step: float = 0.1) -> Self:
@@ -509,10 +573,21 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
             )
         if not is_whole(n_cases) or n_cases < 1:
             raise ValueError(f"n_cases={plain(n_cases)!r} must be a whole number, 1 or larger.")
+        for name, count in load.items():
+            if not is_whole(count) or not 0 <= count <= n_cases:
+                raise ValueError(
+                    f"load[{name!r}]={plain(count)!r} must be a whole number from 0 to {n_cases}."
+                )
+        if not is_number(step) or step <= 0:
+            raise ValueError(f"step={plain(step)!r} must be a positive number.")
+        if len(self.experts_) == 1:
+            raise ValueError("With a single expert the team's own rule decides, without prices.")
         routing = self._routing
         share = np.array([load.get(name, 0) / n_cases for name in self.experts_])
         prices = np.maximum(routing.prices + step * (share - routing.capacity), 0.0)
-        self._route(replace(routing, prices=prices))
+        over = float(share.sum()) / self.readings - routing.total
+        common = max(routing.common + step * over, 0.0)
+        self._route(replace(routing, prices=prices, common=common))
         return self
 
     def compare_readings(self, X: Any) -> list[dict[str, float]]:
@@ -565,7 +640,10 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
         return probabilities
 
     def deferral_score(self, X: Any) -> Array:
-        """How much each case belongs with an expert at the present prices: above 0 it is deferred."""
+        """How much each case belongs with an expert at the present prices: above 0 it is deferred.
+
+        With a single expert it is the score of `team_`, which has a threshold of its own.
+        """
         check_is_fitted(self)
         if len(self.experts_) == 1:
             score: Array = self.team_.deferral_score(X)
@@ -601,10 +679,13 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
         labels : ndarray of shape (n_cases,)
         """
         check_is_fitted(self)
+        warn_if_reordered(X, answers=answers)
         places = self._assigned_batch(X, None, None) if batch else self._assigned(X)
         machine = codes_among(self.predict(X), self.classes_, "predict(X)")
         groups = self._routing.groups
-        codes = team_codes(places, machine, answers, groups, self.experts_, self.classes_)
+        codes = team_codes(
+            places, machine, answers, groups, self.experts_, self.classes_, _names_of(X)
+        )
         return self.classes_[codes]
 
     def score(self, X: Any, y: ArrayLike, sample_weight: Any = None) -> float:
@@ -648,6 +729,12 @@ class ExpertTeam(ClassifierMixin, BaseEstimator):
         if "_training" in state:
             state["_training"] = None
         return state
+
+
+def _names_of(X: Any) -> Any:
+    """The names of the cases in a long table of answers: the index of a DataFrame, else None."""
+    index = getattr(X, "index", None)
+    return index if hasattr(index, "equals") else None
 
 
 def _named(places: Places, options: Sequence[Any]) -> NDArray[Any]:

@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from deferlearn._utils.types import Array
+from deferlearn._utils.types import Array, Bools
 from deferlearn.experts.answers import NO_ANSWER
 from deferlearn.humans.coding import Codes
 
@@ -49,14 +49,15 @@ class Groups:
             used[:, self.arbiter] += float(self.disagree @ mix)
         return used
 
-    def expected(self, single: Array, probabilities: Array) -> Array:
-        """Expected costs of the groups' answers, from those of single experts."""
-        mean = single[:, self.members].mean(axis=2)
-        return np.asarray(mean * (probabilities @ self.ratio)[:, None])
-
 
 def make_groups(
-    readings: int, arbiter: int, said: Codes, codes: Codes, machine: Codes, costs: Array
+    readings: int,
+    arbiter: int,
+    said: Codes,
+    codes: Codes,
+    machine: Codes,
+    costs: Array,
+    hard: Bools,
 ) -> Groups:
     """Form all groups, and measure what their answers cost on cases that enough experts have read.
 
@@ -75,6 +76,9 @@ def make_groups(
         The true classes, and the machine's answers to samples that it had not seen.
     costs : ndarray of shape (n_classes, n_classes)
         What each answer (column) to a case of each class (row) costs.
+    hard : ndarray of bool of shape (n_samples,)
+        Samples like those that experts will get, on which groups are measured: there readers disagree
+        more often, and the machine knows less.
 
     Returns
     -------
@@ -87,7 +91,7 @@ def make_groups(
         return Groups(members, arbiter, np.ones(n_classes), np.zeros(n_classes))
     paid, alone, apart, count = (np.zeros(n_classes) for _ in range(4))
     for group in members:
-        rows = (said[:, group] != NO_ANSWER).all(axis=1)
+        rows = hard & (said[:, group] != NO_ANSWER).all(axis=1)
         if arbiter >= 0:
             rows &= said[:, arbiter] != NO_ANSWER
         if not rows.any():

@@ -55,6 +55,8 @@ def learn_errors(
     share: Array,
     worst: Array,
     machine: Machine,
+    weights: Array,
+    deferral_cost: float,
     capacity: Array,
     total: float,
     kinds: tuple[str, ...],
@@ -80,6 +82,10 @@ def learn_errors(
         What the worst mistake on a case of each class costs.
     machine : Machine
         What the machine's answers cost.
+    weights : ndarray of shape (n_samples,)
+        What the worst mistake on each sample costs.
+    deferral_cost : float
+        The cost of human time per case.
     capacity : ndarray of shape (n_experts,)
         The share of the samples that each expert can take.
     total : float
@@ -100,7 +106,7 @@ def learn_errors(
     Learned
     """
     answered, n = ~np.isnan(share), len(share)
-    real = np.where(answered, share, 0.0) * worst[cases.codes][:, None]
+    real = np.where(answered, share, 0.0) * weights[:, None] + deferral_cost
     best: tuple[str, float, Array] | None = None
     least, cheapest = np.full(n, np.nan), np.full(n, np.nan)
     costs: dict[str, float] = {}
@@ -113,7 +119,7 @@ def learn_errors(
                 expected[test], rate[test] = found[place]
             options.append((_log_loss(rate, share, answered), strength, expected))
         loss, strength, expected = min(options, key=lambda option: float(np.nanmean(option[0])))
-        gain = np.where(answered, machine.expected[:, None] - expected, -1.0)
+        gain = np.where(answered, machine.expected[:, None] - expected - deferral_cost, -1.0)
         # Experts who have answered a part of the samples can take that part of their capacity here.
         chosen = transport(gain, capacity * answered.sum(axis=0), total * n).chosen
         cost = np.where(chosen < 0, machine.real, real[np.arange(n), chosen])

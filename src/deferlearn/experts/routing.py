@@ -12,8 +12,8 @@ from deferlearn.experts.transport import MACHINE, Assignment, Places, transport
 from deferlearn.humans.coding import Codes
 from deferlearn.teams.threshold import coins
 
-# Differences between experts below this, in units of one error, are decided by a coin of the case: else one
-# of two experts who are alike would get all cases, whatever the prices.
+# Differences between experts below this, as a share of the worst mistake, are decided by a coin of the
+# case: else one of two experts who are alike would get all cases, whatever the prices.
 COIN = 1e-3
 # Multiples of an irrational number fill the interval from 0 to 1 evenly.
 GOLDEN = 0.6180339887498949
@@ -75,15 +75,29 @@ class Routing:
 
         ``single`` holds the expected costs of single experts, if they are known already.
         """
-        single = self.model.expected(cases, self.worst) if single is None else single
-        theirs = self.groups.expected(single, cases.probabilities) + self.deferral_cost
-        return np.asarray(self.machine_cost(cases.probabilities, said)[:, None] - theirs)
+        after = self.worst * self.groups.ratio
+        if single is None:
+            theirs = self.model.expected(cases, after)
+        else:
+            whole = np.maximum(cases.probabilities @ self.worst, 1e-300)
+            theirs = single * (cases.probabilities @ after / whole)[:, None]
+        time = self.deferral_cost * self.usage.sum(axis=1)
+        own = self.machine_cost(cases.probabilities, said)[:, None]
+        return np.asarray(own - theirs[:, self.groups.members].mean(axis=2) - time)
 
     def net(self, gains: Array, X: Any) -> Array:
         """What each option gains at the present prices, with a coin that depends on the case alone."""
         first = coins(X, self.seed)[:, None]
-        coin = COIN * ((first + GOLDEN * np.arange(gains.shape[1])) % 1.0)
-        return np.asarray(gains + coin - self.usage @ self.prices - self.common)
+        size = COIN * float(self.worst.max())
+        # It never speaks for an expert against the machine.
+        coin = size * ((first + GOLDEN * np.arange(gains.shape[1])) % 1.0 - 1.0)
+        return self.at_prices(gains + coin)
+
+    def at_prices(self, gains: Array) -> Array:
+        """What each option gains at the present prices; -inf where it needs somebody who takes no cases."""
+        usage = self.usage
+        idle = (usage[:, self.capacity <= 0] > 0).any(axis=1)
+        return np.where(idle, -np.inf, gains - usage @ self.prices - self.common)
 
     def place(self, gains: Array, X: Any) -> Places:
         """The option that takes each case, one at a time; -1 is the machine."""
@@ -99,7 +113,8 @@ class Routing:
         """The same with the prices at which these cases fill the experts' time, and no more."""
         n = len(gains)
         plain = replace(self, prices=np.zeros(len(self.capacity)), common=0.0)
-        found = transport(plain.net(gains, X), self.capacity * n, self.total * n, self.usage)
+        net = np.maximum(plain.net(gains, X), -1e300)  # a programme takes no infinite numbers
+        found = transport(net, self.capacity * n, self.total * n, self.usage)
         return replace(self, prices=found.prices, common=found.common)
 
     def loads(self, places: Places) -> Array:

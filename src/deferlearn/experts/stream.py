@@ -1,5 +1,6 @@
 """Cases that arrive one by one: prices that follow the load, and daily limits that are never exceeded."""
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -9,21 +10,22 @@ from deferlearn._utils.types import Array
 from deferlearn.experts.capacity import as_counts, check_capacity
 from deferlearn.experts.transport import MACHINE, Places, transport
 
-# So many of the last cases say what the next ones may be like. Prices are found anew after so many cases.
-WINDOW, EVERY = 1000, 50
+# So many of the last cases say what the next ones may be like, if there are at least so many of them.
+# Prices are recomputed in the morning, and after every so many cases.
+WINDOW, FEWEST, EVERY = 1000, 20, 50
 
 
 class Stream:
     """Assign cases of one day after the other, within hard daily limits.
 
-    At any time the prices are those at which the cases of late, had they been asked to share the time that
-    is left today, would just have used it up. So prices rise when more hard cases arrive than planned, and
-    fall when time would be left over. An expert whose limit is reached gets no more cases that day.
+    Prices are those at which the most recent cases would just use up the time that is left today. So they
+    rise when more hard cases arrive than planned, and fall when time would be left over. An
+    expert whose limit is reached gets no more cases that day.
 
     Parameters
     ----------
-    prices : ndarray of shape (n_experts,)
-        Prices to begin with, such as `ExpertTeam.prices_`.
+    prices : dict
+        Prices to begin with, such as `ExpertTeam.prices_`; their order is that of the gains.
     limits : dict
         How many cases each expert takes per day, at most.
     cases_per_day : int
@@ -40,7 +42,7 @@ class Stream:
     --------
     >>> import numpy as np
     >>> from deferlearn.experts import Stream
-    >>> stream = Stream(np.zeros(2), {"Ann": 1, "Bob": 2}, cases_per_day=4)
+    >>> stream = Stream({"Ann": 0.0, "Bob": 0.0}, {"Ann": 1, "Bob": 2}, cases_per_day=4)
     >>> gains = np.array([[0.4, 0.3], [0.5, 0.4], [0.2, 0.1], [0.3, 0.2]])
     >>> [stream.assign(gain) for gain in gains]
     ['Ann', 'Bob', 'Bob', None]
@@ -48,7 +50,9 @@ class Stream:
     array([0, 0])
     """
 
-    def __init__(self, prices: Array, limits: dict[str, int], cases_per_day: int) -> None:
+    def __init__(
+        self, prices: Mapping[str, float], limits: Mapping[str, int], cases_per_day: int
+    ) -> None:
         checked = check_capacity(limits)
         for name, limit in checked.items():
             if not is_whole(limit):
@@ -57,22 +61,24 @@ class Stream:
             raise ValueError(
                 f"cases_per_day={plain(cases_per_day)!r} must be a whole number, 1 or larger."
             )
-        if len(prices) != len(checked):
+        if not isinstance(prices, Mapping) or set(prices) != set(checked):
             raise ValueError(
-                f"There are {len(prices)} prices and limits for {len(checked)} experts: give one each."
+                f"prices={prices!r} and limits={dict(limits)!r} must be dicts with the same experts."
             )
-        self.experts = tuple(checked)
-        self.prices = np.array(prices, dtype=np.float64)
+        self.experts = tuple(prices)
+        checked = {name: checked[name] for name in self.experts}
+        self.prices = np.array(list(prices.values()), dtype=np.float64)
         self.cases_per_day = int(cases_per_day)
         self._limits = as_counts(checked, max(cases_per_day, *map(int, checked.values())))
         self._recent: list[Array] = []
-        self._since = 0
         self.start_day()
 
     def start_day(self) -> Self:
-        """Begin a day: limits count from zero again."""
+        """Begin a day: limits count from zero again, and prices are those for a whole day."""
         self.load = np.zeros(len(self.experts), dtype=np.int64)
         self._seen = 0
+        if len(self._recent) >= FEWEST:
+            self._find_prices()
         return self
 
     def assign(self, gain: Array) -> str | None:
@@ -88,7 +94,12 @@ class Stream:
         expert : str or None
             The expert's name; None for the machine.
         """
-        place = self.place(np.asarray(gain, dtype=np.float64))
+        gain = np.asarray(gain, dtype=np.float64)
+        if gain.shape != self.prices.shape or not np.isfinite(gain).all():
+            raise ValueError(
+                f"gain={gain!r} must hold one finite number for each of {list(self.experts)}."
+            )
+        place = self.place(gain)
         return None if place == MACHINE else self.experts[place]
 
     def place(self, gain: Array) -> int:
@@ -109,19 +120,17 @@ class Stream:
 
     def _remember(self, gain: Array) -> None:
         self._recent.append(gain)
-        self._since += 1
-        if self._since < EVERY:
-            return
-        self._since = 0
+        if self._seen % EVERY == 0 and self._seen < self.cases_per_day:
+            self._find_prices()
+
+    def _find_prices(self) -> None:
+        """The prices at which cases like the last ones would use up what is left of the day."""
         del self._recent[:-WINDOW]
-        left = max(self.cases_per_day - self._seen, 1)
+        left = self.cases_per_day - self._seen
         share = np.minimum((self._limits - self.load) / left, 1.0)
-        recent = np.array(self._recent)
-        # At the end of a day, what is left today says little about tomorrow.
-        if self._seen < self.cases_per_day:
-            n = len(recent)
-            found = transport(recent, share * n, n)
-            self.prices = found.prices + found.common
+        n = len(self._recent)
+        found = transport(np.array(self._recent), share * n, n)
+        self.prices = found.prices + found.common
 
 
 def hindsight(gains: Array, limits: Any) -> float:

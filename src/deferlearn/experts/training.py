@@ -83,7 +83,7 @@ class ExpertCertificate(NamedTuple):
         if self.gap <= 1e-6 * max(self.bound, 1e-300):
             return text + "So it is the best possible."
         if self.value <= 0:
-            return text + "So it is not known how much better another one could be."
+            return text + f"So another one could be better by at most {self.gap:.4g}."
         return text + (
             f"So it reaches at least {100 * (1 - self.relative_gap):.3g}% of the best possible."
         )
@@ -140,7 +140,12 @@ def find_prices(
 def certify_experts(objective: Any, found: PricedSelection, value: float) -> ExpertCertificate:
     """Bound what any assignment within the capacities could reach, by weak duality."""
     bound = optimum_upper_bound(objective, found.loss, found.total)
-    most = max(bound.value + float(found.prices @ found.capacity), value, 0.0)
+    most = max(bound.value + float(found.prices @ found.capacity), 0.0)
+    if value > most + 1e-6 * max(most, 1.0):
+        raise RuntimeError(
+            f"The assignment has the value {value}, above its bound {most}: please report this."
+        )
+    most = max(most, value)
     gap = most - value
     return ExpertCertificate(value, most, gap, gap / most if most > 0 else 0.0, bound.method)
 
@@ -154,5 +159,9 @@ def _assign_all(cost: Array, picked: Any, capacity: Array) -> tuple[Places, floa
     # So much for every sample that is placed: then none is left out.
     reward = float(own.max()) + 1.0
     places = transport(reward - own, capacity, len(picked)).chosen
+    if (places < 0).any():
+        raise ValueError(
+            f"{len(picked)} samples were selected, but the experts can take {int(capacity.sum())}."
+        )
     chosen[picked] = places
     return chosen, float(own[np.arange(len(picked)), places].sum())

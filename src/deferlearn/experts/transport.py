@@ -105,20 +105,23 @@ def transport(gain: Array, capacity: Array, total: float, usage: Array | None = 
     usage = np.eye(gain.shape[1]) if usage is None else usage
     capacity = np.minimum(np.asarray(capacity, dtype=np.float64), n * max(1.0, usage.max()))
     total = min(float(total), float(n), float(capacity.sum() / usage.sum(axis=1).min()))
-    problem = _Problem(gain, capacity, total, usage)
     usable = gain > 0
     if not usable.any():
         return Assignment(np.full(n, MACHINE), np.zeros(len(capacity)), 0.0, 0.0, 0.0)
+    # The solver's tolerances are absolute numbers, and the unit of gains is the user's.
+    unit = float(gain.max())
+    gain = gain / unit
+    problem = _Problem(gain, capacity, total, usage)
     columns = usable
     if gain.size > MANY:
         net = problem.net(*_first_prices(problem))
         lead = net - np.maximum(net.max(axis=1, keepdims=True), 0.0)
-        columns = usable & (lead >= -WIDTH * gain.max())
+        columns = usable & (lead >= -WIDTH)
     while True:
         flow, prices, common = _solve(problem, columns)
         net = problem.net(prices, common)
         duals = np.maximum(net.max(axis=1, where=columns, initial=0.0), 0.0)
-        missing = usable & ~columns & (net > duals[:, None] + SLACK * gain.max())
+        missing = usable & ~columns & (net > duals[:, None] + SLACK)
         if not missing.any():
             break
         columns = columns | missing
@@ -126,7 +129,7 @@ def transport(gain: Array, capacity: Array, total: float, usage: Array | None = 
     placed = np.flatnonzero(chosen >= 0)
     won = float(gain[placed, chosen[placed]].sum())
     bound = float(duals.sum() + prices @ capacity + common * total)
-    return Assignment(chosen, prices, common, won, max(bound, won))
+    return Assignment(chosen, unit * prices, unit * common, unit * won, unit * max(bound, won))
 
 
 def _place(problem: _Problem, columns: Bools, flow: Array) -> Places:
@@ -160,7 +163,7 @@ def _first_prices(problem: _Problem) -> tuple[Array, float]:
         prices = minimize(
             _soft_dual,
             prices,
-            args=(problem._replace(gain=problem.gain[::step]), most, softness * problem.gain.max()),
+            args=(problem._replace(gain=problem.gain[::step]), most, softness),
             jac=True,
             method="L-BFGS-B",
             bounds=[(0.0, None)] * len(prices),

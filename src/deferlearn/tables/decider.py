@@ -209,9 +209,7 @@ def expert_for_each(team: Any, features: Array, deferred: Bools) -> NDArray[Any]
     who: NDArray[Any] = team.assign(features)
     extra = deferred & np.array([name is None for name in who], dtype=bool)
     if extra.any():
-        prices = np.array([team.prices_[name] for name in team.experts_])
-        best = (team.gains(features[extra]) - prices).argmax(axis=1)
-        who[extra] = np.array(team.experts_, dtype=object)[best]
+        who[extra] = team.preferred(team.gains(features[extra]))
     return who
 
 

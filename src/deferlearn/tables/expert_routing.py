@@ -87,7 +87,8 @@ class ExpertRouter(Router):
         super().__init__(model, budget=budget, **options)
         self.capacity = capacity
         self._names = tuple(row["expert"] for row in self.experts)
-        self._prices = np.array([model.team.prices_[name] for name in self._names])
+        prices = [model.team.prices_[name] for name in self._names]
+        self._prices = np.array(prices) + model.team.budget_price_
         self._who: NDArray[Any] | None = None
         self._places: dict[str, int] = {}
         self.totals.load = dict.fromkeys(self._names, 0)
@@ -151,17 +152,13 @@ class ExpertRouter(Router):
                     left[name] -= 1
                     total -= 1
             if self.exceed_budget:
-                best = self._best(gains)
+                best = self.model.team.preferred(gains)
                 names = [best[row] if name is None else name for row, name in enumerate(names)]
             who[first] = np.array(names, dtype=object)
         others = ~first
         if others.any() and total > 0 and any(left.values()):
             total = min(total, int(others.sum()))
             who[others] = self.model.team.assign_batch(features[others], left, budget=total)
-
-    def _best(self, gains: Array) -> NDArray[Any]:
-        """The expert whose expected errors plus price are smallest, whether that pays or not."""
-        return np.array(self._names, dtype=object)[(gains - self._prices).argmax(axis=1)]
 
     def _judge(self, features: Array) -> Verdicts:
         decision = self.model.machine.decision_function(features)
