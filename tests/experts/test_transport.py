@@ -106,3 +106,14 @@ def test_nobody_is_asked_where_all_would_lose():
     found = transport(np.full((4, 2), -0.1), np.array([2, 2]), 4)
     assert (found.chosen == -1).all()
     assert found.gain == found.bound == 0
+
+
+def test_only_a_budget_has_a_common_price():
+    luck = np.random.default_rng(3)
+    gain = luck.uniform(0.1, 1.0, (50, 3))
+    without = transport(gain, np.array([5, 6, 7]), 50)
+    assert without.common == 0
+    assert (without.prices > 0).all()
+    limited = transport(gain, np.array([50, 50, 50]), 10)
+    assert limited.common > 0
+    np.testing.assert_allclose(limited.prices, 0.0, atol=1e-9)

@@ -104,7 +104,10 @@ def transport(gain: Array, capacity: Array, total: float, usage: Array | None = 
     n = len(gain)
     usage = np.eye(gain.shape[1]) if usage is None else usage
     capacity = np.minimum(np.asarray(capacity, dtype=np.float64), n * max(1.0, usage.max()))
-    total = min(float(total), float(n), float(capacity.sum() / usage.sum(axis=1).min()))
+    # What all capacities together allow is a limit, too, which helps to find prices.
+    each = float(usage.sum(axis=1).min())
+    implied = float(total) >= float(capacity.sum()) / each
+    total = min(float(total), float(n), float(capacity.sum()) / each)
     usable = gain > 0
     if not usable.any():
         return Assignment(np.full(n, MACHINE), np.zeros(len(capacity)), 0.0, 0.0, 0.0)
@@ -129,6 +132,8 @@ def transport(gain: Array, capacity: Array, total: float, usage: Array | None = 
     placed = np.flatnonzero(chosen >= 0)
     won = float(gain[placed, chosen[placed]].sum())
     bound = float(duals.sum() + prices @ capacity + common * total)
+    if implied:  # then it is the experts' time that is short, and not a budget
+        prices, common = prices + common / each, 0.0
     return Assignment(chosen, unit * prices, unit * common, unit * won, unit * max(bound, won))
 
 
