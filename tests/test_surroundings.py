@@ -46,7 +46,11 @@ def run(code: str, timeout: float = 60.0, **environment: str | None) -> str:
     everything = {**os.environ, **environment}
     kept = {name: value for name, value in everything.items() if value is not None}
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=kept, timeout=timeout
+        [sys.executable, "-W", "ignore:No human was given to fit", "-c", code],
+        capture_output=True,
+        text=True,
+        env=kept,
+        timeout=timeout,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr

@@ -52,7 +52,7 @@ def weights_of(p: Problem) -> np.ndarray:
     return np.ones(p.n) if p.params["weights"] is None else p.params["weights"]
 
 
-@pytest.mark.parametrize("seeds", chunks(80_000, 2_800 if FULL else 560, 35), ids=str)
+@pytest.mark.parametrize("seeds", chunks(80_000, 2_800 if FULL else 280, 35), ids=str)
 def test_bounds_bracket_the_gain(seeds: range) -> None:
     """At the start, and after removals that leave two thirds, one third, two samples and one."""
 

@@ -21,7 +21,7 @@ def started(p: Problem, rng: np.random.Generator) -> Any:
     return objective
 
 
-@pytest.mark.parametrize("seeds", chunks(60_000, 2_800 if FULL else 560, 28), ids=str)
+@pytest.mark.parametrize("seeds", chunks(60_000, 2_800 if FULL else 280, 28), ids=str)
 def test_gains_equal_refits(seeds: range) -> None:
     check_seeds(seeds, refit_faults)
 

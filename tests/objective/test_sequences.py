@@ -67,7 +67,7 @@ def fresh_faults(p: Problem, objective: Any) -> list[str]:
     return faults
 
 
-@pytest.mark.parametrize("seeds", chunks(30_000, 2_800 if FULL else 560, 28), ids=str)
+@pytest.mark.parametrize("seeds", chunks(30_000, 2_800 if FULL else 280, 28), ids=str)
 def test_removals_to_the_last_sample(seeds: range) -> None:
     check_seeds(seeds, remove_all)
 

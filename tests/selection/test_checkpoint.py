@@ -122,7 +122,7 @@ def test_goes_on_from_every_line(case: Any, algorithm: Any, tmp_path: Path) -> N
         assert len(written) == len(lines)
 
 
-@pytest.mark.parametrize("seeds", chunks(130_000, 1_400 if FULL else 140, 28), ids=str)
+@pytest.mark.parametrize("seeds", chunks(130_000, 1_400 if FULL else 56, 28), ids=str)
 def test_goes_on_with_degenerate_data(seeds: range, tmp_path: Path) -> None:
     """Duplicates, ties, one class, hard margins: replayed states lead to the same picks."""
 

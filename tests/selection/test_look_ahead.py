@@ -78,7 +78,7 @@ def assert_reached(objective: Any, start: SVMObjective, order: np.ndarray) -> No
         assert_allclose(objective.coef, there.coef, rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("seeds", chunks(120_000, 2_800 if FULL else 280, 70), ids=str)
+@pytest.mark.parametrize("seeds", chunks(120_000, 2_800 if FULL else 140, 70), ids=str)
 def test_looking_ahead_changes_nothing(seeds: range) -> None:
     """In every variant and shape: the picks of a run that takes one round at a time."""
 

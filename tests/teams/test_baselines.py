@@ -205,7 +205,11 @@ def test_budgets_at_the_ends(name):
     assert fitted(name, budget=0).deferral_threshold_ == np.inf
 
 
-@pytest.mark.parametrize("name", TRIAGE)
+@pytest.mark.parametrize(
+    "name",
+    # It grows two forests per fit.
+    [pytest.param(n, marks=[pytest.mark.slow] * (n == "predicted")) for n in TRIAGE],
+)
 @pytest.mark.parametrize(
     "options", [{"alpha": 0.05}, {"kernel": "rbf", "alpha": 1e-3, "gamma": 0.05}]
 )

@@ -393,7 +393,7 @@ def test_a_failed_fit_leaves_nothing():
 
 
 def folds_of(clf, n_folds=4):
-    samples = clf._read_samples(X, Y, {"human_labels": LABELS})
+    samples = clf.read_samples(X, Y, {"human_labels": LABELS})
     return FoldContext(samples, random_folds(n_folds, X, Y, 0), 7)
 
 
