@@ -144,7 +144,7 @@ class TableDecider:
         deferred = judged.deferred | strange.any(axis=1) if defer_unusual else judged.deferred
         expert = np.full(len(deferred), "")
         if self.has_experts:
-            who = expert_for_each(team, features, deferred)
+            who = with_preferred(team, team.assign(features), features, deferred)
             expert = np.array(["" if name is None else name for name in who], dtype=str)
         return Decided(
             answers_of(machine, features, judged.decision),
@@ -189,13 +189,15 @@ class TableDecider:
         return cls(values["card"], encoder, guard, team, team, version)
 
 
-def expert_for_each(team: Any, features: Array, deferred: Bools) -> NDArray[Any]:
+def with_preferred(team: Any, who: NDArray[Any], features: Array, deferred: Bools) -> NDArray[Any]:
     """The expert who takes each deferred case, one at a time, None for the others.
 
     Parameters
     ----------
     team : ExpertTeam
         The team.
+    who : ndarray of object of shape (n_cases,)
+        Who takes each case by the team's own rule.
     features : ndarray of shape (n_cases, n_features)
         Cases.
     deferred : ndarray of bool of shape (n_cases,)
@@ -206,11 +208,12 @@ def expert_for_each(team: Any, features: Array, deferred: Bools) -> NDArray[Any]
     -------
     who : ndarray of object of shape (n_cases,)
     """
-    who: NDArray[Any] = team.assign(features)
     extra = deferred & np.array([name is None for name in who], dtype=bool)
-    if extra.any():
-        who[extra] = team.preferred(team.gains(features[extra]))
-    return who
+    if not extra.any():
+        return who
+    filled = who.copy()
+    filled[extra] = team.preferred(team.gains(features[extra]))
+    return filled
 
 
 def answers_of(team: Any, features: Array, decision: Array) -> Labels:

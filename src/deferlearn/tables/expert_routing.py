@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from deferlearn._utils.types import Array, Bools
 from deferlearn.experts import transport
-from deferlearn.tables.decider import TableDecider, expert_for_each
+from deferlearn.tables.decider import TableDecider, with_preferred
 from deferlearn.tables.errors import TableError
 from deferlearn.tables.expert_reasons import by_prices, expected_of, in_batch
 from deferlearn.tables.experts import check_known, places_per_expert
@@ -169,8 +169,9 @@ class ExpertRouter(Router):
         gains = team.gains(features)
         machine, experts = team.expected_errors(features)
         if self._who is None:
-            usual = team.defer(features)
-            who = expert_for_each(team, features, usual | first)
+            own = team.assign(features)
+            usual = np.array([name is not None for name in own], dtype=bool)
+            who = with_preferred(team, own, features, usual | first)
             self.totals.extra += int((first & ~usual).sum())
             clauses: Iterable[str] = by_prices(who, gains, self._prices, self._names)
             if len(self._names) == 1:  # the team decides as it would without capacities

@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from deferlearn._utils.checks import is_number, is_whole, plain
 from deferlearn._utils.words import listed
 from deferlearn.experts import ExpertTeam
+from deferlearn.experts.capacity import as_counts, as_shares, check_capacity
 from deferlearn.tables.cases import Cases
 from deferlearn.tables.errors import TableError
 
@@ -34,36 +33,6 @@ def check_experts(cases: Cases, capacity: Mapping[str, float | int]) -> None:
             )
 
 
-def surround(
-    team: Any,
-    capacity: Mapping[str, float | int],
-    *,
-    budget: float | int | None,
-    seed: int,
-    n_jobs: int | None,
-) -> ExpertTeam:
-    """Put experts around a team that is not fitted.
-
-    Parameters
-    ----------
-    team : estimator
-        The team with the machine, such as a `TeamCV`.
-    capacity : mapping
-        For each expert a share of the cases, or a whole number of them.
-    budget : float, int or None
-        The most that all experts take together; None: as much as their capacities allow.
-    seed : int
-        Random seed.
-    n_jobs : int or None
-        Number of fits that run at the same time.
-
-    Returns
-    -------
-    ExpertTeam
-    """
-    return ExpertTeam(team, dict(capacity), budget=budget, n_jobs=n_jobs, random_state=seed)
-
-
 def answers_by_expert(cases: Cases) -> dict[str, Any]:
     """The answers as `ExpertTeam.fit` takes them: a column per expert, None where there is no answer."""
     if cases.answers is None:
@@ -88,21 +57,18 @@ def expert_rows(team: ExpertTeam, n_cases: int) -> list[dict[str, Any]]:
         was given, the same as a share of the cases, the price, and the share of the cases that the
         expert would get (load).
     """
-    rows = []
-    for row in team.skills_.rows():
-        name = row["expert"]
-        capacity = plain(team.capacity[name])
-        whole = is_whole(capacity)
-        rows.append(
-            {
-                **row,
-                "capacity": capacity,
-                "share": min(capacity / n_cases if whole else float(capacity), 1.0),
-                "price": float(team.prices_[name]),
-                "load": float(team.load_[name]),
-            }
-        )
-    return rows
+    capacity = check_capacity(team.capacity)
+    shares = as_shares(capacity, n_cases).tolist()
+    return [
+        {
+            **row,
+            "capacity": capacity[row["expert"]],
+            "share": share,
+            "price": float(team.prices_[row["expert"]]),
+            "load": float(team.load_[row["expert"]]),
+        }
+        for row, share in zip(team.skills_.rows(), shares, strict=True)
+    ]
 
 
 def places_per_expert(
@@ -133,12 +99,9 @@ def places_per_expert(
     ({'Ann': 4, 'Bob': 9}, {'Ann': 0, 'Bob': 7})
     """
     given = {row["expert"]: row["share"] for row in experts} if capacity is None else capacity
-    places = {}
-    for row in experts:
-        value = given.get(row["expert"], 0)
-        count = value if is_whole(value) else np.floor(value * n_cases + 1e-9)
-        places[row["expert"]] = min(int(count), n_cases)
-    return places
+    asked = {row["expert"]: given.get(row["expert"], 0) for row in experts}
+    counts = as_counts(asked, n_cases).astype(int).tolist()
+    return dict(zip(asked, counts, strict=True))
 
 
 def check_known(experts: list[dict[str, Any]], capacity: Mapping[str, float | int] | None) -> None:

@@ -19,7 +19,7 @@ from deferlearn.tables.columns import score_names
 from deferlearn.tables.decider import FORMAT, MEMBER, TableDecider, check_card, version_of
 from deferlearn.tables.encoder import TableEncoder
 from deferlearn.tables.errors import TableError
-from deferlearn.tables.experts import answers_by_expert, check_experts, expert_rows, surround
+from deferlearn.tables.experts import answers_by_expert, check_experts, expert_rows
 from deferlearn.tables.guard import Guard
 from deferlearn.tables.summary import column_summary
 from deferlearn.teams.assisted_svc import AssistedSVC
@@ -252,7 +252,7 @@ def fit_table(
     )
     human: dict[str, Any] = {"team__human_labels": cases.answers}
     if capacity is not None:
-        team = surround(team, capacity, budget=budget, seed=seed, n_jobs=n_jobs)
+        team = ExpertTeam(team, dict(capacity), budget=budget, n_jobs=n_jobs, random_state=seed)
         human = {"team__answers": answers_by_expert(cases)}
     model = TabularTeam([("table", encoder), ("team", team)])
     # Parameters reach the last step by its name, also if the caller has metadata routing on.
