@@ -205,7 +205,8 @@ def compile_engine() -> None:
     from deferlearn import AssistedSVC
 
     X = np.array([[0.0], [1.0], [2.0], [3.0], [0.5], [2.5]])
-    AssistedSVC(cv=None, budget=2, submodularity_ratio=RATIO).fit(X, [0, 0, 1, 1, 1, 0])
+    team = AssistedSVC(cv=None, budget=2, submodularity_ratio=RATIO)
+    team.fit(X, [0, 0, 1, 1, 1, 0], human_labels=[0, 0, 1, 1, 1, 1])
 
 
 def verdict(findings: Findings) -> str:
