@@ -84,7 +84,7 @@ def test_works_where_nothing_can_be_written() -> None:
         "from deferlearn._utils import compiling\n"
         "from deferlearn.objective.measures import tally\n"
         "assert not compiling.KEPT\n"
-        "print(tally(np.array([True, True]), np.array([1.0, -1.0]), np.ones(2)).positive)\n"
+        "print(tally(np.array([True, True]), np.array([1.0, -1.0]), np.ones(2))[1])\n"
     )
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert said.stdout.strip() == "1", said.stderr

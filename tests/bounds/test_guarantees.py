@@ -28,7 +28,7 @@ from deferlearn.selection import (
 )
 from problems import FULL, VARIANTS, problem
 
-SEEDS = 12 if FULL else 4
+SEEDS = 12 if FULL else 3
 RUNS = 200
 # A part of the cases: small and large budgets, both scales of losses.
 SOME = slice(1, None, 3 if FULL else 10)

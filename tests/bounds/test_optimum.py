@@ -10,7 +10,7 @@ from deferlearn.bounds import optimum_upper_bound
 from deferlearn.objective import SVMObjective
 from problems import FULL
 
-SEEDS = range(40 if FULL else 6)
+SEEDS = range(40 if FULL else 4)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

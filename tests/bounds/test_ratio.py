@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 from bounds.brute import KINDS, all_values, tiny, true_ratio
 from deferlearn.bounds import submodularity_bound
@@ -59,7 +60,61 @@ def test_over_all_sets_the_ratio_of_an_svm_with_offset_can_be_zero() -> None:
     for n in range(7):
         bound = submodularity_bound(objective, n)
         assert bound.best <= true_ratio(values, 6, n) + 1e-12
-    assert submodularity_bound(objective, 1).best == 0.0
+    bound = submodularity_bound(objective, 1)
+    assert bound.best == 0.0
+    # s* = 2 is all of the smaller class, so the theorem ends at n = 0, and it could not end later.
+    assert bound.largest_n == 0
+    assert true_ratio(values, 6, 0) > 0.03
+    assert true_ratio(values, 6, 1) == pytest.approx(0.0, abs=1e-9)
+
+
+def _hulls_meet(X: np.ndarray, y: np.ndarray, caps: np.ndarray) -> bool:
+    """Whether some convex weights within the caps give both classes the same point (a linear programme)."""
+    equal = np.vstack([X.T * y, (y > 0).astype(float), (y < 0).astype(float)])
+    found = linprog(
+        np.zeros(len(y)), A_eq=equal, b_eq=[*np.zeros(X.shape[1]), 1.0, 1.0],
+        bounds=np.column_stack([np.zeros(len(y)), caps]),
+    )  # fmt: skip
+    assert found.status in (0, 2), found.message
+    return bool(found.status == 0)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_largest_budget_is_that_of_the_definition(seed: int) -> None:
+    """V_min - s*, with s* the first s whose reduced hulls do not meet; by weight if weights differ."""
+    rng = np.random.default_rng([8, seed])
+    y = np.repeat([1.0, -1.0], [9, 13])
+    X = rng.normal(size=(22, 2)) + [0.0, 0.15, 0.4, 1.2][seed % 4] * y[:, None]
+    if seed % 4 == 0:  # the same mean in both classes: all hulls meet
+        X[0] += 9.0 * (X[y < 0].mean(axis=0) - X[y > 0].mean(axis=0))
+    weights = rng.uniform(0.5, 2.0, size=22) if seed >= 4 and seed % 4 else np.ones(22)
+    largest = None
+    for n in range(9):
+        least = min(np.sort(weights[y == label])[::-1][n:].sum() for label in (1.0, -1.0))
+        if _hulls_meet(X, y, weights / least):
+            break
+        largest = n
+    objective = SVMObjective(X, y, alpha=0.3, weights=weights)
+    bounds = [submodularity_bound(objective, n) for n in range(10)]
+    assert {bound.largest_n for bound in bounds} == {largest}
+    limit = -1 if largest is None else largest
+    assert [bound.best > 0 for bound in bounds] == [n <= limit for n in range(10)]
+    if (weights == 1.0).all():
+        assert [bound.paper.holds for bound in bounds] == [n <= limit for n in range(10)]
+    said = f"There is one for budgets of up to {largest}." in bounds[9].words
+    assert said == bool(largest)
+
+
+@pytest.mark.parametrize("kind", ["no offset", "rbf no offset", "hard", "hard no offset"])
+def test_bounds_without_a_condition_allow_every_budget(kind: str) -> None:
+    assert submodularity_bound(tiny(3, 7, kind), 2).largest_n == 7
+
+
+def test_with_a_kernel_of_full_rank_a_sample_per_class_is_enough() -> None:
+    """Every s has hulls that do not meet: the paper's condition is n < V_min."""
+    objective = tiny(3, 9, "rbf")
+    smaller = min((objective.labels > 0).sum(), (objective.labels < 0).sum())
+    assert submodularity_bound(objective, 0).largest_n == smaller - 1
 
 
 def test_equal_weights_have_the_bounds_of_unit_weights() -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from deferlearn.kernels.doubledouble import (
     add,
+    divide,
     multiply,
     row_products,
     sparse_row_products,
@@ -43,6 +44,7 @@ def test_pairs(seed: int) -> None:
     for function, exact in (
         (add, exactly(*a) + exactly(*b)),
         (multiply, exactly(*a) * exactly(*b)),
+        (divide, exactly(*a) / exactly(*b)),
     ):
         found = exactly(*with_python(function)(*a, *b))
         assert abs(found - exact) <= DIGITS * (abs(exactly(*a)) + abs(exactly(*b)) + abs(exact))
@@ -51,6 +53,8 @@ def test_pairs(seed: int) -> None:
 def with_python(function):  # type: ignore[no-untyped-def]
     """The function as Python runs it: compiled, only other compiled functions can call it."""
     names = {"two_sum": two_sum.py_func, "two_product": two_product.py_func}
+    for used in (add, multiply):
+        names[used.py_func.__name__] = type(used.py_func)(used.py_func.__code__, names)
     return type(function.py_func)(function.py_func.__code__, names)
 
 

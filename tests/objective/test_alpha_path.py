@@ -59,7 +59,7 @@ def alpha_faults(p: Problem, objective: Any, fresh: Any, name: str) -> list[str]
     return faults
 
 
-@pytest.mark.parametrize("seeds", chunks(110_000, 2_800 if FULL else 280, 70), ids=str)
+@pytest.mark.parametrize("seeds", chunks(110_000, 2_800 if FULL else 140, 70), ids=str)
 def test_alphas_up_and_down(seeds: range) -> None:
     """From the first state and from states with removed samples; hard margins and one class, too."""
 

@@ -52,7 +52,7 @@ def weights_of(p: Problem) -> np.ndarray:
     return np.ones(p.n) if p.params["weights"] is None else p.params["weights"]
 
 
-@pytest.mark.parametrize("seeds", chunks(80_000, 2_800 if FULL else 280, 35), ids=str)
+@pytest.mark.parametrize("seeds", chunks(80_000, 2_800 if FULL else 140, 35), ids=str)
 def test_bounds_bracket_the_gain(seeds: range) -> None:
     """At the start, and after removals that leave two thirds, one third, two samples and one."""
 
@@ -68,7 +68,7 @@ def test_bounds_bracket_the_gain(seeds: range) -> None:
     check_seeds(seeds, check)
 
 
-@pytest.mark.parametrize("seeds", chunks(90_000, 2_800 if FULL else 560, 70), ids=str)
+@pytest.mark.parametrize("seeds", chunks(90_000, 2_800 if FULL else 280, 70), ids=str)
 def test_bounds_meet_where_the_multiplier_is_zero(seeds: range) -> None:
     """Dropping a sample with a_k = 0 leaves a feasible dual point, and w its primal partner.
 

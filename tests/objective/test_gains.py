@@ -21,7 +21,7 @@ def started(p: Problem, rng: np.random.Generator) -> Any:
     return objective
 
 
-@pytest.mark.parametrize("seeds", chunks(60_000, 2_800 if FULL else 280, 28), ids=str)
+@pytest.mark.parametrize("seeds", chunks(60_000, 2_800 if FULL else 140, 28), ids=str)
 def test_gains_equal_refits(seeds: range) -> None:
     check_seeds(seeds, refit_faults)
 
@@ -42,7 +42,7 @@ def refit_faults(p: Problem, rng: np.random.Generator) -> list[str]:
     return faults
 
 
-@pytest.mark.parametrize("seeds", chunks(70_000, 2_800 if FULL else 560, 70), ids=str)
+@pytest.mark.parametrize("seeds", chunks(70_000, 2_800 if FULL else 280, 70), ids=str)
 def test_gains_of_all_samples(seeds: range) -> None:
     """One call or many, the same numbers; none negative; none above F; the state is untouched."""
     check_seeds(seeds, all_gains_faults)
@@ -67,7 +67,7 @@ def all_gains_faults(p: Problem, rng: np.random.Generator) -> list[str]:
     return faults
 
 
-@pytest.mark.parametrize("seeds", chunks(70_000, 2_800 if FULL else 560, 70), ids=str)
+@pytest.mark.parametrize("seeds", chunks(70_000, 2_800 if FULL else 280, 70), ids=str)
 def test_gains_of_idle_samples_with_a_hard_margin(seeds: range) -> None:
     """Appendix: a sample without a multiplier leaves w alone, and its gain is its share of F."""
     check_seeds(seeds, hard_margin_faults, checked_share=0.1)

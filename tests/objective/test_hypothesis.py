@@ -11,7 +11,7 @@ from problems import FULL, Problem, small_problems, small_separable_problems
 
 # The same examples every time in `make test`; new ones whenever everything is run.
 thorough = settings(
-    max_examples=3_000 if FULL else 200,
+    max_examples=3_000 if FULL else 100,
     deadline=None,
     derandomize=not FULL,
     database=None,

@@ -53,6 +53,6 @@ def test_best_offsets_by_hand() -> None:
     assert best_offsets(np.zeros(2), np.array([1.0, -1.0]), np.array([2.0, 1.0])) == (1.0, 1.0)
 
 
-@pytest.mark.parametrize("seeds", chunks(100_000, 2_800 if FULL else 560, 70), ids=str)
+@pytest.mark.parametrize("seeds", chunks(100_000, 2_800 if FULL else 280, 70), ids=str)
 def test_intercept_is_the_middle_of_its_interval(seeds: range) -> None:
     check_seeds(seeds, intercept_faults, checked_share=0.08)

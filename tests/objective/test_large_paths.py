@@ -43,7 +43,7 @@ def tiny_limits(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(response, "CHUNK", 3)
 
 
-@pytest.mark.parametrize("seeds", chunks(130_000, 2_800 if FULL else 140, 28), ids=str)
+@pytest.mark.parametrize("seeds", chunks(130_000, 2_800 if FULL else 84, 28), ids=str)
 def test_values_gains_and_bounds(seeds: range) -> None:
     def check(p: Problem, rng: np.random.Generator) -> list[str]:
         objective = p.objective()

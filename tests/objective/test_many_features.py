@@ -161,9 +161,9 @@ def test_picks_do_not_depend_on_who_may_respond(monkeypatch: pytest.MonkeyPatch)
 def test_copies_are_not_free_besides_their_originals(params: dict[str, Any]) -> None:
     """Rows drawn with replacement: a free set of copies has no inverse, and paths from it none either."""
     rng = np.random.default_rng(0)
-    rows = rng.normal(size=(1000, 150))
-    y = np.where(rows[:, 0] + rng.normal(size=1000) > 0, 1.0, -1.0)
-    drawn = rng.integers(0, 1000, 1000)
+    rows = rng.normal(size=(500, 80))
+    y = np.where(rows[:, 0] + rng.normal(size=500) > 0, 1.0, -1.0)
+    drawn = rng.integers(0, 500, 500)
     rows, y = rows[drawn], y[drawn]
     copies = SVMObjective(rows, y, alpha=0.005, **params)
     first, times = np.unique(drawn, return_index=True, return_counts=True)[1:]

@@ -103,7 +103,7 @@ def choice_faults(
     return faults
 
 
-@pytest.mark.parametrize("seeds", chunks(100_000, 2_800 if FULL else 560, 70), ids=str)
+@pytest.mark.parametrize("seeds", chunks(100_000, 2_800 if FULL else 280, 70), ids=str)
 def test_picks_are_the_best(seeds: range) -> None:
     """In every variant and shape, from the first state and from others, with shared arenas."""
     made, asked = 0, 0

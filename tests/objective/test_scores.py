@@ -29,7 +29,7 @@ def score_faults(
     return faults
 
 
-@pytest.mark.parametrize("seeds", chunks(90_000, 2_000 if FULL else 280, 35), ids=str)
+@pytest.mark.parametrize("seeds", chunks(90_000, 2_000 if FULL else 140, 35), ids=str)
 def test_they_bracket_the_gains(seeds: range) -> None:
     """The best candidate leaves, and the responses of the others are carried into the next state."""
 

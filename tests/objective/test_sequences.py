@@ -67,12 +67,12 @@ def fresh_faults(p: Problem, objective: Any) -> list[str]:
     return faults
 
 
-@pytest.mark.parametrize("seeds", chunks(30_000, 2_800 if FULL else 280, 28), ids=str)
+@pytest.mark.parametrize("seeds", chunks(30_000, 2_800 if FULL else 140, 28), ids=str)
 def test_removals_to_the_last_sample(seeds: range) -> None:
     check_seeds(seeds, remove_all)
 
 
-@pytest.mark.parametrize("seeds", chunks(40_000, 2_800 if FULL else 280, 28), ids=str)
+@pytest.mark.parametrize("seeds", chunks(40_000, 2_800 if FULL else 140, 28), ids=str)
 def test_order_of_removal_does_not_matter(seeds: range) -> None:
     def check(p: Problem, rng: np.random.Generator) -> list[str]:
         gone = rng.permutation(p.n)[: p.n // 2]

@@ -29,7 +29,7 @@ def blobs(n: int, n_classes: int, seed: int = 0, d: int = 3) -> tuple[np.ndarray
     return rng.normal(size=(n, d)) + 1.5 * rng.normal(size=(n_classes, d))[codes], codes
 
 
-@pytest.mark.parametrize("seeds", chunks(80_000, 1_400 if FULL else 140, 14), ids=str)
+@pytest.mark.parametrize("seeds", chunks(80_000, 1_400 if FULL else 70, 14), ids=str)
 def test_against_witnesses(seeds: range) -> None:
     """Values and gains are those of refits by another solver, and bounds hold, in any state."""
     fail_with([fault for seed in seeds for fault in witness_faults(class_problem(seed), seed)])
@@ -67,7 +67,7 @@ def witness_faults(p: ClassProblem, seed: int) -> list[str]:
     return faults
 
 
-@pytest.mark.parametrize("seeds", chunks(81_000, 560 if FULL else 56, 14), ids=str)
+@pytest.mark.parametrize("seeds", chunks(81_000, 560 if FULL else 28, 14), ids=str)
 def test_until_nothing_is_left(seeds: range) -> None:
     """Classes vanish one after the other; the sum stays the sum of parts that are moved alone."""
     faults = []

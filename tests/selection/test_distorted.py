@@ -63,7 +63,7 @@ def pick_faults(
     return [f"{p.name}: {fault}" for fault in faults]
 
 
-@pytest.mark.parametrize("seeds", chunks(110_000, 1_120 if FULL else 112, 14), ids=str)
+@pytest.mark.parametrize("seeds", chunks(110_000, 1_120 if FULL else 28, 14), ids=str)
 def test_same_picks_as_a_plain_greedy_with_another_solver(seeds: range) -> None:
     def check(p: Problem, rng: np.random.Generator) -> list[str] | None:
         if p.n > 60:
@@ -85,7 +85,7 @@ def test_same_picks_as_a_plain_greedy_with_another_solver(seeds: range) -> None:
     check_seeds(seeds, check, checked_share=0.3)
 
 
-@pytest.mark.parametrize("seeds", chunks(120_000, 2_800 if FULL else 280, 28), ids=str)
+@pytest.mark.parametrize("seeds", chunks(120_000, 2_800 if FULL else 140, 28), ids=str)
 def test_same_picks_as_evaluating_every_gain(seeds: range) -> None:
     """The engine's own gains (tested elsewhere), all of them, up to a large budget."""
 

@@ -6,7 +6,9 @@ from functools import cached_property
 from typing import Any
 
 from numba import cfunc, config, njit, typeof, types
-from numba.extending import typeof_impl
+from numba.core import cgutils
+from numba.experimental.function_type import FunctionModel
+from numba.extending import NativeValue, register_model, unbox
 
 
 def _can_be_kept() -> bool:
@@ -34,38 +36,49 @@ KEPT = _can_be_kept()
 # the result find; testing for it before each division costs time and longer compilation.
 # Compiled code does not touch Python's objects, so other threads may run meanwhile.
 _ALWAYS: dict[str, Any] = {"cache": KEPT, "error_model": "numpy", "nogil": True}
-# For functions that only compiled code calls: without wrappers for Python and C they compile faster.
-_NO_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+# Functions compile faster without wrappers that are not needed: C calls a `Kernel` only, and Python calls
+# no internal functions.
+_NOT_FOR_C: dict[str, Any] = {"no_cfunc_wrapper": True}
+_NO_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, **_NOT_FOR_C}
 
-compiled = njit(**_ALWAYS)
+# For functions that Python calls. They return numbers, or plain tuples of them, and write to arrays that
+# they are given: to return an array or a named tuple, numba runs code of Python, and an exception there,
+# such as that of Ctrl-C, crashes the process.
+compiled = njit(**_ALWAYS, **_NOT_FOR_C)
 internal = njit(**_ALWAYS, **_NO_WRAPPERS)
 # For plain sums whose order does not matter: vector instructions may then add in parallel.
 summing = njit(fastmath={"reassoc", "contract", "nsz"}, **_ALWAYS, **_NO_WRAPPERS)
 
 
-class Address(types.WrapperAddressProtocol):
-    """Where a compiled function is.
+class KernelType(types.FunctionType):
+    """The type of an `Address`.
 
-    Its type is worked out once: numba does so again in every call that it is given to, which takes
-    longer than a short path.
+    With numba's own type of functions, each call imports a module and unpickles a signature to learn the
+    address. That takes longer than a short path, and a signal that is handled meanwhile (Ctrl-C) crashes
+    the process.
     """
 
+
+register_model(KernelType)(FunctionModel)
+
+
+@unbox(KernelType)
+def _take_address(typ: Any, obj: Any, c: Any) -> Any:
+    """Read the address, without running any code of Python."""
+    known = cgutils.create_struct_proxy(typ)(c.context, c.builder)
+    number = c.pyapi.object_getattr_string(obj, "address")
+    known[0] = c.pyapi.long_as_voidptr(number)
+    c.pyapi.decref(number)
+    return NativeValue(known._getvalue(), is_error=c.pyapi.c_api_error())
+
+
+class Address:
+    """Where a compiled function is, as an argument of compiled functions."""
+
     def __init__(self, function: Any, signature: Any) -> None:
-        self._function, self._signature = function, signature  # the code lives as long as this
+        self._function = function  # the code lives as long as this
         self.address = int(function.address)
-        self.numba_type = types.FunctionType(signature)
-
-    def __wrapper_address__(self) -> int:
-        return self.address
-
-    def signature(self) -> Any:
-        """What it takes and returns."""
-        return self._signature
-
-
-@typeof_impl.register(Address)
-def _type_of_address(address: Address, _: Any) -> Any:
-    return address.numba_type
+        self._numba_type_ = KernelType(signature)
 
 
 class Kernel:

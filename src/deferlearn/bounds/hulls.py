@@ -68,6 +68,7 @@ class HullPath:
         self.largest = min(float(weight[y > 0].sum()), float(weight[y < 0].sum()))
         self._points: list[_Point] = []  # by falling mu
         self._bottom = False
+        self._distances: dict[float, HullDistance] = {}  # several bounds ask for the same s
 
     @property
     def scale(self) -> float:
@@ -83,6 +84,12 @@ class HullPath:
             )
         if self.scale == 0:
             return HullDistance(s, 0.0, 0.0, _uniform(self.view))
+        if s not in self._distances:
+            self._distances[s] = self._nearest(s)
+        return self._distances[s]
+
+    def _nearest(self, s: float) -> HullDistance:
+        """The nearest points of the hulls, from solutions on either side of s."""
         high, low = self._bracket(s)
         for step in range(MOST_BRACKET_STEPS):
             share = 1.0 if low is None else (s - low.T) / max(high.T - low.T, 1e-300)

@@ -59,7 +59,7 @@ class RatioBound:
 
 @dataclass(frozen=True)
 class SubmodularityBound:
-    """Lower bounds on the submodularity ratio for selections of at most n samples.
+    r"""Lower bounds on the submodularity ratio for selections of at most n samples.
 
     Attributes
     ----------
@@ -75,6 +75,10 @@ class SubmodularityBound:
         Whether `best` is zero or too small to guarantee anything of use.
     words : str
         What it means.
+    largest_n : int or None
+        The largest budget for which a positive bound is known. With offset and equal weights, this is the
+        paper's :math:`V_{\min} - s^*`: a class must keep enough samples for reduced hulls that do not
+        meet. Bounds without a condition allow every n. None if no budget has a bound, not even 0.
     """
 
     n: int
@@ -83,6 +87,7 @@ class SubmodularityBound:
     best: float
     vacuous: bool
     words: str
+    largest_n: int | None
 
 
 def submodularity_bound(objective: SVMObjective | SumObjective, n: int) -> SubmodularityBound:
@@ -116,6 +121,11 @@ def submodularity_bound(objective: SVMObjective | SumObjective, n: int) -> Submo
     >>> bound = submodularity_bound(SVMObjective(X, y, alpha=1.0, fit_intercept=False), n=2)
     >>> round(bound.paper.value, 4), round(bound.best, 4)
     (0.0208, 0.25)
+
+    With offset, the bounds end where a class may keep too few samples:
+
+    >>> submodularity_bound(SVMObjective(X, y, alpha=1.0), n=2).largest_n
+    1
     """
     if isinstance(objective, SumObjective) and len(objective.parts) > 1:
         return _least([submodularity_bound(part, n) for part in objective.parts])
@@ -124,16 +134,18 @@ def submodularity_bound(objective: SVMObjective | SumObjective, n: int) -> Submo
     n = check_budget(objective, n)
     if view.value == 0 or view.n_samples == 1:
         return _nothing_to_bound(view, n)
+    largest: int | None = view.n_samples
     if view.problem.hard:
         paper, stronger = _hard(view)
     elif view.problem.offset:
-        paper, stronger = _with_offset(view, n)
+        path = HullPath(view)
+        paper, stronger = _with_offset(view, path, n)
+        largest = _largest_budget(view, path)
     else:
         paper, stronger = _without_offset(view)
     best = max((b.value for b in (paper, *stronger) if b.holds), default=0.0)
-    return SubmodularityBound(
-        n, paper, stronger, best, best < USELESS, _words(best, n, paper, stronger)
-    )
+    words = _words(best, n, largest, (*stronger, paper))
+    return SubmodularityBound(n, paper, stronger, best, best < USELESS, words, largest)
 
 
 def _least(found: list[SubmodularityBound]) -> SubmodularityBound:
@@ -145,7 +157,9 @@ def _least(found: list[SubmodularityBound]) -> SubmodularityBound:
         f"the smallest of theirs, that of machine {at}. {weakest.words}"
     )
     paper = min((bound.paper for bound in found), key=lambda bound: bound.value)
-    return replace(weakest, paper=paper, words=words)
+    limits = [bound.largest_n for bound in found if bound.largest_n is not None]
+    largest = min(limits) if len(limits) == len(found) else None
+    return replace(weakest, paper=paper, words=words, largest_n=largest)
 
 
 def _claim(name: str, value: float, holds: bool, condition: str) -> RatioBound:
@@ -157,16 +171,17 @@ def _nothing_to_bound(view: View, n: int) -> SubmodularityBound:
     why = "F(V) = 0, so g is zero" if view.value == 0 else "there is a single sample"
     bound = RatioBound("trivial", 1.0, True, why)
     words = f"The ratio is 1, as for a submodular function: {why}."
-    return SubmodularityBound(n, bound, (), 1.0, False, words)
+    return SubmodularityBound(n, bound, (), 1.0, False, words, view.n_samples)
 
 
-def _words(best: float, n: int, paper: RatioBound, stronger: tuple[RatioBound, ...]) -> str:
+def _words(best: float, n: int, largest: int | None, bounds: tuple[RatioBound, ...]) -> str:
     if best == 0:
-        why = next((b.condition for b in (*stronger, paper) if not b.holds), "")
-        return (
+        why = next((b.condition for b in bounds if not b.holds), "")
+        text = (
             "No positive bound on the submodularity ratio is known here, so no guarantee against the "
             f"best selection follows from the theory ({why or 'the classes overlap too much'})."
         )
+        return text if not largest else f"{text} There is one for budgets of up to {largest}."
     most = f"{counted(n, 'sample')} {'is' if n == 1 else 'are'} deferred"
     start = f"While at most {most}, the submodularity ratio is at least {best:.3g}"
     if best < USELESS:
@@ -198,10 +213,9 @@ def _without_offset(view: View) -> tuple[RatioBound, tuple[RatioBound, ...]]:
     )  # fmt: skip
 
 
-def _with_offset(view: View, n: int) -> tuple[RatioBound, tuple[RatioBound, ...]]:
+def _with_offset(view: View, path: HullPath, n: int) -> tuple[RatioBound, tuple[RatioBound, ...]]:
     alpha, kappa = view.problem.alpha, view.radius
     eta = 2.0 + kappa / np.sqrt(alpha)
-    path = HullPath(view)
     paper = _paper_with_offset(view, path, n, eta)
     least, shares = _kept_weight(view, n)
     smaller = min(view.class_counts)
@@ -215,7 +229,7 @@ def _with_offset(view: View, n: int) -> tuple[RatioBound, tuple[RatioBound, ...]
         return paper, (_claim("gains one by one", 0.0, False, condition),)
     distance = path.distance(least).lower
     if distance == 0:
-        why = f"after {n} removals the reduced hulls of the classes may still meet"
+        why = f"after {counted(n, 'removal')} the reduced hulls of the classes may still meet"
         return paper, (_claim("gains one by one", 0.0, False, why),)
     diameter, across = view.diameters()
     inside = (distance * least / view.total) ** 2 / (4.0 * alpha)
@@ -229,6 +243,29 @@ def _with_offset(view: View, n: int) -> tuple[RatioBound, tuple[RatioBound, ...]
         _claim("gains one by one, sharper norm", sharper / together, True, condition),
         _claim("at most F(V) together", sharper * two / view.value, True, condition),
     )
+
+
+def _largest_budget(view: View, path: HullPath) -> int | None:
+    """The most removals after which the reduced hulls of what a class keeps at least are apart."""
+    smaller = min(view.class_counts)
+
+    def apart(kept: int) -> bool:
+        least, _ = _kept_weight(view, smaller - kept)
+        return least > 0 and path.distance(least).lower > 0
+
+    if not apart(smaller):
+        return None
+    # So it is with most kernels, and the paper's bound asks for this distance, too.
+    if not view.linear and apart(1):
+        return smaller - 1
+    too_few, enough = 0, smaller
+    while enough - too_few > 1:
+        middle = (too_few + enough) // 2
+        if apart(middle):
+            enough = middle
+        else:
+            too_few = middle
+    return smaller - enough
 
 
 def _kept_weight(view: View, n: int) -> tuple[float, float]:

@@ -8,6 +8,7 @@ terms of order one whose value is of order ``mu``: a double keeps none of its di
 import numpy as np
 
 from deferlearn._utils.compiling import compiled, internal
+from deferlearn._utils.types import Array, Index
 
 _SPLITTER = 134217729.0  # 2**27 + 1 halves the 53 bits of a double
 
@@ -49,8 +50,20 @@ def multiply(a_hi, a_lo, b_hi, b_lo):
     return two_sum(p, e + (a_hi * b_lo + a_lo * b_hi))
 
 
-@compiled
-def weighted_row_sum(rows, hi, lo):
+@internal
+def divide(a_hi, a_lo, b_hi, b_lo):
+    """Quotient of two pairs, digit by digit."""
+    first = a_hi / b_hi
+    p, e = multiply(b_hi, b_lo, -first, 0.0)
+    r_hi, r_lo = add(a_hi, a_lo, p, e)
+    second = r_hi / b_hi
+    p, e = multiply(b_hi, b_lo, -second, 0.0)
+    r_hi, r_lo = add(r_hi, r_lo, p, e)
+    q, e = two_sum(first, second)
+    return two_sum(q, e + r_hi / b_hi)
+
+
+def weighted_row_sum(rows: Array, hi: Array, lo: Array) -> tuple[Array, Array]:
     """``rows.T @ (hi + lo)``, as a pair of arrays."""
     out_hi, out_lo = np.zeros(rows.shape[1]), np.zeros(rows.shape[1])
     add_weighted_rows(rows, hi, lo, out_hi, out_lo)
@@ -69,22 +82,35 @@ def add_weighted_rows(rows, hi, lo, out_hi, out_lo):
             out_hi[j], out_lo[j] = add(out_hi[j], out_lo[j], p, e)
 
 
-@compiled
-def weighted_sparse_row_sum(data, indices, starts, rows, hi, lo, n_columns):
+def weighted_sparse_row_sum(
+    data: Array, indices: Index, starts: Index, rows: Index, hi: Array, lo: Array, n_columns: int
+) -> tuple[Array, Array]:
     """``X[rows].T @ (hi + lo)`` of the entries of sparse X, as a pair of arrays."""
     out_hi, out_lo = np.zeros(n_columns), np.zeros(n_columns)
+    _add_weighted_sparse_rows(data, indices, starts, rows, hi, lo, out_hi, out_lo)
+    return out_hi, out_lo
+
+
+@compiled
+def _add_weighted_sparse_rows(data, indices, starts, rows, hi, lo, out_hi, out_lo):
     for i in range(len(rows)):
         for t in range(starts[rows[i]], starts[rows[i] + 1]):
             j = indices[t]
             p, e = multiply(data[t], 0.0, hi[i], lo[i])
             out_hi[j], out_lo[j] = add(out_hi[j], out_lo[j], p, e)
+
+
+def sparse_row_products(
+    data: Array, indices: Index, starts: Index, left: Index, right: Index
+) -> tuple[Array, Array]:
+    """``X[left] @ X[right].T`` of the entries of sparse X with sorted indices, as a pair of arrays."""
+    out_hi, out_lo = np.empty((2, len(left), len(right)))
+    _fill_sparse_row_products(data, indices, starts, left, right, out_hi, out_lo)
     return out_hi, out_lo
 
 
 @compiled
-def sparse_row_products(data, indices, starts, left, right):
-    """``X[left] @ X[right].T`` of the entries of sparse X with sorted indices, as a pair of arrays."""
-    out_hi, out_lo = np.zeros((len(left), len(right))), np.zeros((len(left), len(right)))
+def _fill_sparse_row_products(data, indices, starts, left, right, out_hi, out_lo):
     for i in range(len(left)):
         for j in range(len(right)):
             s, t = starts[left[i]], starts[right[j]]
@@ -101,14 +127,17 @@ def sparse_row_products(data, indices, starts, left, right):
                     s += 1
                     t += 1
             out_hi[i, j], out_lo[i, j] = hi, lo
+
+
+def row_products(left: Array, right: Array) -> tuple[Array, Array]:
+    """``left @ right.T``, as a pair of arrays."""
+    out_hi, out_lo = np.empty((2, len(left), len(right)))
+    _fill_row_products(left, right, out_hi, out_lo)
     return out_hi, out_lo
 
 
 @compiled
-def row_products(left, right):
-    """``left @ right.T``, as a pair of arrays."""
-    out_hi = np.zeros((left.shape[0], right.shape[0]))
-    out_lo = np.zeros((left.shape[0], right.shape[0]))
+def _fill_row_products(left, right, out_hi, out_lo):
     for i in range(left.shape[0]):
         for j in range(right.shape[0]):
             hi, lo = 0.0, 0.0
@@ -117,4 +146,3 @@ def row_products(left, right):
                 hi, lo = add(hi, lo, p, e)
             out_hi[i, j] = hi
             out_lo[i, j] = lo
-    return out_hi, out_lo

@@ -35,6 +35,8 @@ PASSES, MORE_PASSES = 2, 8
 FIRST = 6
 # Points without a candidate that are kept, so that committing one of them costs nothing.
 POINTS_KEPT = 4
+# So often the solver may give up and begin again, before its gap is what it is.
+ATTEMPTS = 4
 
 
 class ApproximateSVMObjective(Objective):
@@ -105,6 +107,7 @@ class ApproximateSVMObjective(Objective):
 
     def _moved(self) -> None:
         """Drop what belonged to the last state."""
+        self._solved_to = np.inf
         self._pending: list[int] = []
         self._points: OrderedDict[int, FeasiblePoint] = OrderedDict()
         self._intervals: dict[int, tuple[float, float]] = {}
@@ -116,7 +119,13 @@ class ApproximateSVMObjective(Objective):
         if self._pending:
             self._state.remove(np.array(self._pending))
             self._pending = []
-        self._state.solve(self._target)
+        # A solver that gave up is not asked again: `value` and `gap` must belong to one point.
+        if self._target < self._solved_to:
+            for _ in range(ATTEMPTS):
+                self._state.solve(self._target)
+                if self._state.measures.gap <= self._target:
+                    break
+            self._solved_to = self._target
         return self._state
 
     # -- the set function ---------------------------------------------------------------------
@@ -244,7 +253,7 @@ class ApproximateSVMObjective(Objective):
         other._state, other._removed = self._state.copy(), list(self._removed)
         pending = list(self._pending)
         other._moved()
-        other._pending = pending
+        other._pending, other._solved_to = pending, self._solved_to
         return other
 
     @property

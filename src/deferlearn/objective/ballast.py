@@ -116,6 +116,8 @@ def ascend(  # type: ignore[no-untyped-def]
 ):
     """One step on each variable in this order; changes a and v, except for the ballast's part.
 
+    Returns the fields of `Progress`.
+
     ``skip`` is a sample that stays where it is. The pass ends early once the rise is ``enough``.
     """
     entries, columns, starts, y, square = rows
@@ -154,20 +156,31 @@ def ascend(  # type: ignore[no-untyped-def]
             v[columns[t]] += y[j] * step * entries[t]
         if rise >= enough:
             break
-    return Progress(moved, projection, rise, worst)
+    return moved, projection, rise, worst
 
 
 @compiled
 def ascend_without(  # type: ignore[no-untyped-def]
-    rows: Rows, ballast: Ballast, order, upper, mu, a, v, projection, ks, start, enough, n_passes
+    rows: Rows,
+    ballast: Ballast,
+    order,
+    upper,
+    mu,
+    a,
+    v,
+    projection,
+    ks,
+    start,
+    enough,
+    n_passes,
+    rises,
 ):
-    """By how much the dual value rises in a few passes after each of ks has left, one at a time.
+    """Fill in how much the dual value rises in a few passes after each of ks has left, one at a time.
 
     ``start`` is by how much the ballast moves when the sample leaves; ``mu`` is that of the others.
     Passes end once the rise is ``enough``. a and v stay as they are.
     """
     entries, columns, starts, y, square = rows
-    rises = np.zeros(len(ks))
     for i in range(len(ks)):
         k = ks[i]
         others, image = a.copy(), v.copy()
@@ -176,9 +189,10 @@ def ascend_without(  # type: ignore[no-untyped-def]
         shifted = projection - start[i] * (ballast.along[k] - ballast.square)
         progress = Progress(start[i], shifted, 0.0, 0.0)
         for _ in range(n_passes):
-            progress = ascend(
+            moved, shifted, rise, worst = ascend(
                 rows, ballast, order, upper, mu[i], others, image, progress, k, enough[i]
             )
+            progress = Progress(moved, shifted, rise, worst)
             if progress.rise >= enough[i]:
                 break
         rise = progress.rise
@@ -193,4 +207,3 @@ def ascend_without(  # type: ignore[no-untyped-def]
             if not ballast.lowest <= progress.moved - y[k] * step <= ballast.highest:
                 rise = 0.0
         rises[i] = max(rise, 0.0)  # the point before the passes is feasible, too
-    return rises

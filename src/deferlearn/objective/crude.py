@@ -13,18 +13,19 @@ def crude_bounds(state: State, ks: Index) -> tuple[Array, Array]:
     Lower: ``alpha u_k |w|^2 + u_k hinge_k``, what the objective loses at the present w and b. Upper:
     leave a_k out and change nothing else; with an offset only a sample with ``a_k = 0`` can leave so.
     """
-    return crude(ks, state.mu_without(ks), state.snapshot)
+    lower, higher = np.empty((2, len(ks)))
+    crude(ks, state.mu_without(ks), state.snapshot, lower, higher)
+    return lower, higher
 
 
 @compiled
-def crude(ks, mu_new, snapshot):
+def crude(ks, mu_new, snapshot, lower, higher):
     """The loop of `crude_bounds`, on what a state offers to compiled code."""
     samples, numbers = snapshot.samples, snapshot.numbers
     y, weight, root, diagonal = samples.y, samples.weight, samples.root, samples.diagonal
     a, G = snapshot.point.a, snapshot.point.G
     beta, mu, total, value = numbers.beta, numbers.mu, numbers.total, numbers.value
     quadratic, present = numbers.quadratic, numbers.present
-    lower, higher = np.empty(len(ks)), np.empty(len(ks))
     for c in range(len(ks)):
         k = ks[c]
         # Without free samples every beta of an interval is optimal, and each gives a valid bound.
@@ -37,4 +38,3 @@ def crude(ks, mu_new, snapshot):
             square = quadratic - 2.0 * a[k] * (G[k] - y[k] * beta + mu) + a[k] ** 2 * diagonal[k]
             square += SUM_ROUNDING * (quadratic + 2.0 * present * length + length**2)
             higher[c] = min(value, value - (total - a[k] - square / (2.0 * mu_new[c])))
-    return lower, higher

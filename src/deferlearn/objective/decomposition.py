@@ -36,10 +36,10 @@ def decompose(state: State, gram: KernelGram) -> tuple[Array, float]:
             break
         block = _worst(rise, fall, block[(a[block] > 0) & (a[block] < upper[block])], size)
         columns = gram.columns(block)
-        before = a[block]
-        after = pairwise(
+        before, after = a[block], a[block]
+        pairwise(
             np.ascontiguousarray(columns[:, block]), y[block], upper[block], offset,
-            before.copy(), gradient[block].copy(), INSIDE * worst, STEPS_PER_SAMPLE * len(block),
+            after, gradient[block].copy(), INSIDE * worst, STEPS_PER_SAMPLE * len(block),
         )  # fmt: skip
         if (after == before).all():  # rounding is all that is left
             break
@@ -123,4 +123,3 @@ def pairwise(  # type: ignore[no-untyped-def]
         a[second] = min(max(a[second] - y[second] * step, 0.0), upper[second])
         for i in range(n):
             gradient[i] += step * (y[first] * Q[first, i] - y[second] * Q[second, i])
-    return a

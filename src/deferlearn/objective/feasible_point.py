@@ -236,10 +236,10 @@ class FeasiblePoint:
             owed = -float(y @ a) if problem.offset else 0.0
             progress = Progress(owed, float(ballast.centre @ v) + owed * ballast.square, 0.0, 0.0)
             for _ in range(PASSES):
-                progress = ascend(
+                progress = Progress(*ascend(
                     problem.rows, ballast, self.rng.permutation(order), self.upper, mu, a, v,
                     progress, -1, np.inf,
-                )  # fmt: skip
+                ))  # fmt: skip
             a, worst = (
                 balanced(a, y, ballast, progress.moved) if problem.offset else a,
                 progress.worst,

@@ -9,8 +9,11 @@ result (`path.follow` does, at every step) and calls `rebuild` where that is not
 import numpy as np
 
 from deferlearn._utils.compiling import compiled, internal
-from deferlearn.kernels.doubledouble import add, multiply
+from deferlearn.kernels.doubledouble import add, divide, multiply
 from deferlearn.objective.arrays import Pair
+
+# Systems up to this size are solved in pairs sooner than an answer of R is refined.
+SMALL_SYSTEM = 12
 
 
 @internal
@@ -136,7 +139,7 @@ def independent(working, candidates, free):
     Q, offset, members, R = working.Q, working.offset, free.members, free.R
     rhs, z = np.empty(R.shape[0]), np.empty(R.shape[0])
     first = 1 if offset else 0
-    p = 0
+    p = np.int64(0)  # not 0, for which `border` and `insert` would be compiled again
     for j in candidates:
         if p == members.size:
             break
@@ -152,17 +155,67 @@ def independent(working, candidates, free):
 
 
 @internal
+def eliminate(working, Q_lo, free, p, right, answer):
+    """Solve the bordered system by elimination, all in pairs. False if it is singular.
+
+    It does not need R, of which no digit is right where columns have very unequal units: their squares are
+    as far apart as the digits of one double reach.
+    """
+    Q, y, members = working.Q, working.y, free.members
+    first = 1 if working.offset else 0
+    q = p + first
+    W, W_lo = np.zeros((q, q + 1)), np.zeros((q, q + 1))
+    for i in range(q):
+        W[i, q], W_lo[i, q] = right.hi[i], right.lo[i]
+    for i in range(p):
+        if working.offset:
+            W[0, 1 + i] = y[members[i]]
+            W[1 + i, 0] = y[members[i]]
+        for j in range(p):
+            W[first + i, first + j] = Q[members[i], members[j]]
+            W_lo[first + i, first + j] = Q_lo[members[i], members[j]]
+    for c in range(q):
+        pivot = c
+        for i in range(c + 1, q):
+            if abs(W[i, c]) > abs(W[pivot, c]):
+                pivot = i
+        if W[pivot, c] == 0.0:
+            return False
+        for j in range(c, q + 1):
+            W[c, j], W[pivot, j] = W[pivot, j], W[c, j]
+            W_lo[c, j], W_lo[pivot, j] = W_lo[pivot, j], W_lo[c, j]
+        for i in range(c + 1, q):
+            w, w_lo = divide(W[i, c], W_lo[i, c], W[c, c], W_lo[c, c])
+            for j in range(c + 1, q + 1):
+                v, v_lo = multiply(w, w_lo, W[c, j], W_lo[c, j])
+                W[i, j], W_lo[i, j] = add(W[i, j], W_lo[i, j], -v, -v_lo)
+    x, x_lo = answer.hi, answer.lo
+    for i in range(q - 1, -1, -1):
+        hi, lo = W[i, q], W_lo[i, q]
+        for j in range(i + 1, q):
+            v, v_lo = multiply(W[i, j], W_lo[i, j], x[j], x_lo[j])
+            hi, lo = add(hi, lo, -v, -v_lo)
+        x[i], x_lo[i] = divide(hi, lo, W[i, i], W_lo[i, i])
+    return True
+
+
+@internal
 def solve(working, Q_lo, free, p, right, answer, work):
     """Solve the bordered system; in precise mode to the last digits of a pair. False if it fails."""
     members, R = free.members, free.R
     rhs, x, x_lo = right.hi, answer.hi, answer.lo
     first = 1 if working.offset else 0
     q = p + first
+    if Q_lo is None:
+        inverse_times(R, q, rhs, x)
+        for i in range(q):
+            x_lo[i] = 0.0
+        return True
+    if q <= SMALL_SYSTEM:
+        return eliminate(working, Q_lo, free, p, right, answer)
     inverse_times(R, q, rhs, x)
     for i in range(q):
         x_lo[i] = 0.0
-    if Q_lo is None:
-        return True
     Q, y, rhs_lo = working.Q, working.y, right.lo
     residual = np.empty(q)
     rebuilt = False
@@ -191,16 +244,14 @@ def solve(working, Q_lo, free, p, right, answer, work):
             worst = max(worst, abs(residual[i]))
         if worst <= 1e-29 * scale:
             return True
-        if worst > 0.5 * previous:
+        if not worst <= 0.5 * previous:  # also if it is not a number
             if worst <= 1e-25 * scale:
                 return True
-            if rebuilt:
-                return False
-            if not rebuild(working, free, p):
-                return False
+            if rebuilt or not rebuild(working, free, p):
+                return eliminate(working, Q_lo, free, p, right, answer)
             rebuilt = True
         previous = worst
         inverse_times(R, q, residual, work)
         for i in range(q):
             x[i], x_lo[i] = add(x[i], x_lo[i], work[i], 0.0)
-    return previous <= 1e-22 * scale
+    return previous <= 1e-22 * scale or eliminate(working, Q_lo, free, p, right, answer)

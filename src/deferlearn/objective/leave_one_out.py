@@ -80,12 +80,13 @@ def better_dual_without(
         ballast = point.ballast(sign)
         if ballast is None or not len(at):
             continue
-        k = ks[at]
-        better[at] += ascend_without(
+        k, rises = ks[at], np.empty(len(at))
+        ascend_without(
             point.problem.rows, ballast, order, point.upper, _mu_without(point, k), point.a,
             point.v, float(ballast.centre @ point.v), k, point.leaving(ballast, k),
-            enough[at] - dual[at], n_passes,
+            enough[at] - dual[at], n_passes, rises,
         )  # fmt: skip
+        better[at] += rises
     # By weak duality no dual value is above the primal one at the present w. Where mu nearly vanishes, what
     # the passes have added up can be: then it was rounding, and the closed form holds.
     m, weight = point.measures, point.problem.weight[ks]

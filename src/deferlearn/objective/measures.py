@@ -31,7 +31,7 @@ class Tally(NamedTuple):
 
 @compiled
 def tally(kept, y, weight):
-    """Count the kept samples."""
+    """Count the kept samples: the fields of `Tally`."""
     negative, positive, total = 0, 0, 0.0
     for i in range(kept.size):
         if kept[i]:
@@ -40,7 +40,7 @@ def tally(kept, y, weight):
                 positive += 1
             else:
                 negative += 1
-    return Tally(negative, positive, total)
+    return negative, positive, total
 
 
 class Measures(NamedTuple):
@@ -58,7 +58,7 @@ class Measures(NamedTuple):
 
 @compiled
 def measure(samples, point, kept, beta, mu):
-    """All sums in two passes."""
+    """All sums in two passes: the fields of `Measures`."""
     y, upper, root = samples.y, samples.upper, samples.root
     a, a_lo, G, status = point.a, point.a_lo, point.G, point.status
     largest = 0.0
@@ -91,4 +91,4 @@ def measure(samples, point, kept, beta, mu):
             short = max(short, -G[i])
         else:
             gap -= (upper[i] - a[i]) * G[i]
-    return Measures(total, quadratic, length, owed + owed_lo, worst, gap, short, inside)
+    return total, quadratic, length, owed + owed_lo, worst, gap, short, inside

@@ -39,7 +39,7 @@ import numpy as np
 
 from deferlearn._utils.compiling import Kernel, compiled, internal
 from deferlearn._utils.types import Array
-from deferlearn.kernels.doubledouble import add, multiply
+from deferlearn.kernels.doubledouble import add, multiply, two_product, two_sum
 from deferlearn.objective.arrays import FreeSet, Pair, Point, Working
 from deferlearn.objective.free_set import border, drop, insert, inverse_times, rebuild, solve
 
@@ -57,6 +57,7 @@ NOISE = 1e-13
 NOISE_PRECISE = 1e-27
 # A sample whose image is this close to the span of the free ones (squared, relative) is dependent.
 IN_SPAN = 1e-13
+IN_SPAN_PRECISE = 1e-21
 
 
 class Drift(NamedTuple):
@@ -86,17 +87,18 @@ class Scratch(NamedTuple):
     z: Pair
     work: Array
     slope: Array
+    slope_lo: Array
 
 
 @internal
 def _scratch(size, e):
     right = Pair(np.zeros(size), np.zeros(size))
     x, z = Pair(np.zeros(size), np.zeros(size)), Pair(np.zeros(size), np.zeros(size))
-    return Scratch(right, x, z, np.empty(size), np.empty(e))
+    return Scratch(right, x, z, np.empty(size), np.empty(e), np.empty(e))
 
 
 @internal
-def _slopes(working, Q_lo, members, p, answer, drift, slope):
+def _slopes(working, Q_lo, members, p, answer, drift, slope, slope_lo):
     """Rates of change of G, given the response of beta and of the free samples."""
     Q, y, offset = working.Q, working.y, working.offset
     x, given = answer.hi, drift.G
@@ -107,12 +109,17 @@ def _slopes(working, Q_lo, members, p, answer, drift, slope):
         x_lo = answer.lo
         dbeta_lo = x_lo[0] if offset else 0.0
         for i in range(e):
-            hi, lo = add(given[i], drift.G_lo[i], y[i] * dbeta, y[i] * dbeta_lo)
-            for j in range(p):
-                m = members[j]
-                v_hi, v_lo = multiply(Q[m, i], Q_lo[m, i], x[first + j], x_lo[first + j])
-                hi, lo = add(hi, lo, v_hi, v_lo)
-            slope[i] = hi + lo
+            slope[i], slope_lo[i] = add(given[i], drift.G_lo[i], y[i] * dbeta, y[i] * dbeta_lo)
+        # One member at a time: sums of different samples do not wait for each other. What rounding takes
+        # from them is summed aside, which is as good as sums of pairs (Ogita, Rump and Oishi 2005).
+        for j in range(p):
+            c, c_lo, row, row_lo = x[first + j], x_lo[first + j], Q[members[j]], Q_lo[members[j]]
+            for i in range(e):
+                v, v_lo = two_product(row[i], c)
+                slope[i], rest = two_sum(slope[i], v)
+                slope_lo[i] += rest + (v_lo + (row[i] * c_lo + row_lo[i] * c))
+        for i in range(e):
+            slope[i] += slope_lo[i]
         return
     for i in range(e):
         slope[i] = given[i] + y[i] * dbeta
@@ -145,7 +152,7 @@ def _respond(working, Q_lo, free, p, drift, scratch):
             return False, 0.0, 0.0
     moved, fastest = 0.0, 0.0
     for attempt in range(4):
-        _slopes(working, Q_lo, members, p, scratch.x, drift, slope)
+        _slopes(working, Q_lo, members, p, scratch.x, drift, slope, scratch.slope_lo)
         moved, fastest = 0.0, 0.0
         for i in range(p):
             moved += root[members[i]] * abs(x[first + i])
@@ -229,7 +236,8 @@ def _enter(working, Q_lo, point, beta, free, p, j, scratch):
             s, lo = add(s, lo, -v_hi, -v_lo)
             size += abs(v_hi)
     # With no room left the rank of the feature space is reached: j depends, whatever rounding says.
-    if s > IN_SPAN * size and p < members.size:
+    in_span = IN_SPAN if Q_lo is None else IN_SPAN_PRECISE
+    if s > in_span * size and p < members.size:
         status[j] = FREE
         return DONE, beta, insert(working, free, p, j, z, s)
 
@@ -295,8 +303,9 @@ def _enter(working, Q_lo, point, beta, free, p, j, scratch):
         return DONE, beta, insert(working, free, p, j, z, 1.0)
     members[p] = j
     p += 1
-    # The trade's pivot can be small: start from scratch.
-    return (DONE if rebuild(working, free, p) else STUCK), beta, p
+    # The trade's pivot can be small: start from scratch. Pairs can do without R.
+    good = rebuild(working, free, p) or Q_lo is not None
+    return (DONE if good else STUCK), beta, p
 
 
 @internal
@@ -441,7 +450,9 @@ FOLLOW = Kernel(_follow_in_doubles, _example)
 
 @compiled
 def follow_path(by, working, Q_lo, point, beta, free, p, drift, most_steps):
-    """`follow` for callers in Python; ``by`` is the address of `FOLLOW`."""
+    """`follow` for callers in Python: the fields of `Followed`; ``by`` is the address of `FOLLOW`."""
     if Q_lo is None:
-        return by(working, point, beta, free, p, drift, most_steps)
-    return follow(working, Q_lo, point, beta, free, p, drift, most_steps)
+        end = by(working, point, beta, free, p, drift, most_steps)
+    else:
+        end = follow(working, Q_lo, point, beta, free, p, drift, most_steps)
+    return end.outcome, end.beta, end.p, end.steps, end.blur

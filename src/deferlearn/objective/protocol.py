@@ -65,7 +65,12 @@ class Objective(ABC):
 
     A subclass defines ``value``, ``kept``, ``gain``, ``gain_bounds``, ``remove`` and ``copy``. The other
     members have defaults that are correct, if not the fastest. `deferlearn.objective.SVMObjective` is
-    the objective of the paper.
+    the objective of the paper. The documentation has a guide, "Write your own objective", with another one.
+
+    *Exact* means up to rounding. A selection takes scores for equal that differ by less than 1e-9 of F, so
+    an iterative method must be accurate to well below that. *Certified* means that a gain is never outside
+    its bounds: if it is, the selection may be wrong, without any error. The bounds 0 and `value` always
+    hold.
 
     Examples
     --------
@@ -130,6 +135,11 @@ class Objective(ABC):
     def gains(self, ks: Iterable[int]) -> Array:
         """Exact marginal gains of several samples, each taken alone."""
         return np.array([self.gain(int(k)) for k in ks], dtype=np.float64)
+
+    @property
+    def gains_at_once(self) -> int:
+        """How many gains are best asked for in one call of `gains`; 1 if by `gain`, one by one."""
+        return 1
 
     def score_bounds(
         self, ks: Iterable[int], scale: float, cost: ArrayLike, tol: float = 0.0

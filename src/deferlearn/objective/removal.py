@@ -12,7 +12,6 @@ from deferlearn._utils.compiling import Kernel, compiled, internal
 from deferlearn.kernels.doubledouble import add, multiply
 from deferlearn.objective.arrays import (
     Candidates,
-    Ends,
     FreeSet,
     Outsiders,
     Point,
@@ -184,31 +183,22 @@ REMOVE = Kernel(_remove_in_doubles, _example)
 
 
 @compiled
-def removal_paths(start, Q_lo, candidates, most_steps, by, remove):
-    """Follow the removal of each of several candidates, all from the same state.
+def removal_paths(start, Q_lo, candidates, most_steps, by, remove, ends):
+    """Follow the removal of each of several candidates, all from the same state; fills ``ends``.
 
-    ``by`` and ``remove`` are the addresses of `path.FOLLOW` and `REMOVE`.
+    ``by`` and ``remove`` are the addresses of `path.FOLLOW` and `REMOVE`. Returns the size of the last free
+    set.
     """
-    e, n = start.working.y.size, candidates.local.size
-    outcome, n_steps = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
-    gain, beta_end, moved = np.empty(n), np.empty(n), np.empty(n)
-    gap_end, short_end = np.empty(n), np.empty(n)
-    a_end, a_end_lo = np.empty((n, e)), np.zeros((n, e))
-    status_end = np.empty((n, e), dtype=np.int8)
-    free = FreeSet(start.free.members.copy(), np.empty_like(start.free.R))
-    p = start.p
+    e, p = start.working.y.size, start.p
     G_end = np.empty(e)
     drift = Drift(np.empty(e), np.zeros(e), 0.0, 0.0)
-    for c in range(n):
-        point = Point(a_end[c], a_end_lo[c], G_end, status_end[c])
+    for c in range(candidates.local.size):
+        point = Point(ends.a[c], ends.a_lo[c], G_end, ends.status[c])
         if Q_lo is None:
-            end = remove(start, candidates, c, most_steps, by, point, free, drift)
+            end = remove(start, candidates, c, most_steps, by, point, ends.free, drift)
         else:
-            end = removal_end(start, Q_lo, candidates, c, most_steps, by, point, free, drift)
-        outcome[c], n_steps[c], p = end.outcome, end.steps, end.p
-        gain[c], beta_end[c], moved[c] = end.gain, end.beta, end.moved
-        gap_end[c], short_end[c] = end.gap, end.short
-    return Ends(
-        candidates.ks, candidates.mu, outcome, n_steps, gain, beta_end, gap_end, short_end, moved,
-        a_end, a_end_lo, status_end, free, p,
-    )  # fmt: skip
+            end = removal_end(start, Q_lo, candidates, c, most_steps, by, point, ends.free, drift)
+        ends.outcome[c], ends.steps[c], p = end.outcome, end.steps, end.p
+        ends.gain[c], ends.beta[c], ends.moved[c] = end.gain, end.beta, end.moved
+        ends.gap[c], ends.short[c] = end.gap, end.short
+    return p

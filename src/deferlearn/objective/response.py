@@ -83,8 +83,9 @@ class Response:
         """Upper bounds of the gains of ks by what earlier states know, which costs little."""
         if not self.whole:
             return self.bounds(state, ks, np.full(len(ks), np.inf))
-        bounds: Array = carry_all(ks, ks, state.mu_without(ks), self.near, state.snapshot)
-        return bounds
+        out = np.empty(len(ks))
+        carry_all(ks, ks, state.mu_without(ks), self.near, state.snapshot, out)
+        return out
 
     def _tighten(self, state: State, ks: Index, slot: Index, floor: Array, n_jobs: int) -> Array:
         """Whatever n_jobs is, the same parts are worked on in the same way: so are the bounds the same."""
@@ -95,7 +96,9 @@ class Response:
                 responses.rows[slot[part]] = self._rows(state, ks[part])
 
         def first(part: Index) -> Array:
-            return carry_all(ks[part], slot[part], mu[part], *shared)
+            bounds = np.empty(len(part))
+            carry_all(ks[part], slot[part], mu[part], *shared, bounds)
+            return bounds
 
         out = np.concatenate(
             [np.empty(0), *side_by_side(first, chunks(np.arange(len(ks))), n_jobs)]
@@ -107,7 +110,9 @@ class Response:
         few = FEW if len(parts) == 1 and len(ks) > FEW else 0
 
         def then(part: Index) -> Array:
-            return respond_all(ks[part], slot[part], floor[part], mu[part], out[part], few, *shared)
+            bounds, given = np.empty(len(part)), (floor[part], mu[part], out[part], few)
+            respond_all(ks[part], slot[part], *given, *shared, bounds)
+            return bounds
 
         for part, bounds in zip(parts, side_by_side(then, parts, n_jobs), strict=True):
             out[part] = bounds

@@ -160,7 +160,8 @@ class Stop(NamedTuple):
 
     rounds: int
     why: int
-    moving: Moving
+    p: int
+    beta: float
     n_paths: int
     n_steps: int
 
@@ -412,7 +413,8 @@ def advance(
         minus = _relief(
             offset, start, -largest, arena, inner, by, terms.most_steps, trial, trial_free, drift
         )
-        best_at, best_gain, best_score, n_solved = -1, 0.0, -np.inf, 0
+        # Not -1 alone: the number would be a type of its own, for which `_bound_others` is compiled again.
+        best_at, best_gain, best_score, n_solved = np.int64(-1), 0.0, -np.inf, 0
         best_end = End(DONE, 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
         decided, small = False, False
         while True:
@@ -582,7 +584,7 @@ def advance(
         record.n_exact[rounds] = n_solved - 1 if decided else n_solved
         record.value[rounds] = _numbers(moving).value
         rounds += 1
-    return Stop(rounds, why, moving, n_paths, n_steps)
+    return rounds, why, moving.p, moving.beta, n_paths, n_steps
 
 
 @internal

@@ -24,6 +24,7 @@ from deferlearn.objective.path import (
     UNBOUNDED,
     UP,
     Drift,
+    Followed,
     follow_path,
 )
 from deferlearn.objective.removal import REMOVE, removal_paths
@@ -146,14 +147,20 @@ def candidates_of(state: State, ws: WorkingSet, ks: Index, mu: Array | None = No
 
 def removal_ends(state: State, ws: WorkingSet, candidates: Candidates, counters: Counters) -> Ends:
     """Follow the removal of each of the candidates."""
-    ends: Ends = removal_paths(
-        start_of(state, ws),
-        ws.Q_lo,
-        candidates,
-        most_steps(len(ws.index)),
-        FOLLOW.address,
-        REMOVE.address,
+    start = start_of(state, ws)
+    n, e = len(candidates.ks), len(ws.index)
+    outcome, steps = np.empty((2, n), dtype=np.int64)
+    gain, beta, gap, short, moved = np.empty((5, n))
+    a, a_lo, status = np.empty((n, e)), np.zeros((n, e)), np.empty((n, e), dtype=np.int8)
+    free = FreeSet(start.free.members.copy(), np.empty_like(start.free.R))
+    ends = Ends(
+        candidates.ks, candidates.mu, outcome, steps, gain, beta, gap, short, moved, a, a_lo, status,
+        free, start.p,
+    )  # fmt: skip
+    p = removal_paths(
+        start, ws.Q_lo, candidates, most_steps(e), FOLLOW.address, REMOVE.address, ends
     )
+    ends = ends._replace(p=p)
     counters.n_paths += len(ends.ks)
     counters.n_steps += int(ends.steps.sum())
     return ends
@@ -388,16 +395,18 @@ def _homotopy(state: State, ws: WorkingSet, rng: Any, spread: float, counters: C
     start[up & shaken] = (np.minimum(actual, 0.0) - noise)[up & shaken]
     drift = Drift(actual - start, np.zeros(len(index)), -state.imbalance(), 0.0)
     point = Point(a, a_lo, start, status)
-    end = follow_path(
-        FOLLOW.address,
-        ws.arrays,
-        ws.Q_lo,
-        point,
-        state.beta,
-        free,
-        p,
-        drift,
-        most_steps(len(ws.index)),
+    end = Followed(
+        *follow_path(
+            FOLLOW.address,
+            ws.arrays,
+            ws.Q_lo,
+            point,
+            state.beta,
+            free,
+            p,
+            drift,
+            most_steps(len(ws.index)),
+        )
     )
     counters.n_paths += 1
     counters.n_steps += end.steps

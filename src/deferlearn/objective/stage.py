@@ -100,10 +100,10 @@ class Stage:
         pick, n_candidates, n_exact = np.zeros((3, count), dtype=np.int64)
         gain, low, high, value = np.zeros((4, count))
         record = Record(pick, gain, low, high, n_candidates, n_exact, value)
-        stop: Stop = advance(
+        stop = Stop(*advance(
             arena, bystanders, plan, point, free, moving, self.near, terms, record,
             FOLLOW.address, REMOVE.address, TIGHTEN.address,
-        )  # fmt: skip
+        ))  # fmt: skip
         counters.n_paths += stop.n_paths
         counters.n_steps += stop.n_steps
         counters.n_exact += stop.n_paths
@@ -112,7 +112,7 @@ class Stage:
             for k, *rest in zip(*(column[: stop.rounds].tolist() for column in record), strict=True)
         ]
         if picks:
-            self._scatter(state, point, free, stop.moving, [pick.k for pick in picks])
+            self._scatter(state, point, free, stop, [pick.k for pick in picks])
             settle(state, counters)
             counters.n_removed += len(picks)
         return picks, int(stop.why)
@@ -126,15 +126,15 @@ class Stage:
         )  # fmt: skip
 
     def _scatter(
-        self, state: State, point: Point, free: FreeSet, moving: Moving, removed: list[int]
+        self, state: State, point: Point, free: FreeSet, stop: Stop, removed: list[int]
     ) -> None:
         """Take over where the rounds have ended."""
         index = self.ws.index
         state.a[index], state.a_lo[index], state.status[index] = point.a, 0.0, point.status
         state.kept[removed] = False
         state.removed += removed
-        state.beta = float(moving.beta)
-        p = int(moving.p)
+        state.beta = float(stop.beta)
+        p = int(stop.p)
         state.members = index[free.members[:p]]
         q = p + 1 if state.problem.offset and p > 0 else p
         state.R = free.R[:q, :q].copy()

@@ -183,14 +183,16 @@ class State:
     @property
     def _tally(self) -> Tally:
         problem = self.problem
-        return self.once("tally", lambda: tally(self.kept, problem.y, problem.weight))
+        return self.once("tally", lambda: Tally(*tally(self.kept, problem.y, problem.weight)))
 
     @property
     def measures(self) -> Measures:
         """Sums over the kept samples."""
         known: Measures | None = self._derived.get("measures")
         if known is None:
-            known = measure(self.problem.samples, self.point, self.kept, self.beta, self.mu)
+            known = Measures(
+                *measure(self.problem.samples, self.point, self.kept, self.beta, self.mu)
+            )
             self._derived["measures"] = known
         return known
 

@@ -50,7 +50,9 @@ SMALLEST_MU, LARGEST_MU = 1e-100, 1e100
 
 
 # With columns whose sizes have a larger ratio than this, more samples than this take minutes.
-SLOW_RATIO, SLOW_SAMPLES = 3e6, 150
+SLOW_RATIO, SLOW_SAMPLES = 3e6, 500
+# Gains at once where paths are carried in pairs: bounds are loose there, and many gains are asked for.
+AT_ONCE_PRECISE = 16
 
 
 def _scaled(alpha: float, unit: float, weight: Array) -> float:
@@ -247,6 +249,11 @@ class SVMObjective(Objective):
             return exact_gains(
                 self._state, self._working_set, index, self.counters, self._screening.n_jobs
             )
+
+    @property
+    def gains_at_once(self) -> int:
+        """Many, where states are carried in twice the digits; else one, whose end `remove` then knows."""
+        return AT_ONCE_PRECISE if self._state.precise else 1
 
     def gain_bounds(self, ks: Iterable[int]) -> tuple[Array, Array]:
         """Certified lower and upper bounds of the gains of several samples, cheaply.
@@ -515,7 +522,7 @@ class SVMObjective(Objective):
         """Which columns of X to rescale, in words, if they make each gain take far longer.
 
         Columns of very unequal size need twice the digits of floats. The results are exact as long as no
-        error is raised, but hundreds of samples take minutes. Empty if there is nothing to rescale.
+        error is raised, but more than 500 samples take minutes. Empty if there is nothing to rescale.
         """
         ratio, words = unequal_columns(self._problem.gram)
         slow = self._state.precise and ratio > SLOW_RATIO and self.n_samples > SLOW_SAMPLES

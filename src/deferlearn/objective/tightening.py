@@ -76,7 +76,8 @@ def _tighten(ks, floor, mu, near, snapshot, out):
         if known[c] >= floor[c]:
             at[n] = c
             n += 1
-    bounds = respond(ks[at], ks[at], floor[at], mu[at], known[at], FEW, near, snapshot)
+    few = np.int64(FEW)  # `respond` would be compiled again for the constant
+    bounds = respond(ks[at], ks[at], floor[at], mu[at], known[at], few, near, snapshot)
     for i in range(n):
         out[at[i]] = bounds[i]
 
@@ -366,15 +367,15 @@ def _upper_bound(change, image, row, margin, leaving, numbers, roundings):
 
 
 @compiled
-def carry_all(ks, slot, mu, near, snapshot):
+def carry_all(ks, slot, mu, near, snapshot, out):
     """`carry` for callers in Python."""
-    return carry(ks, slot, mu, near, snapshot)
+    out[:] = carry(ks, slot, mu, near, snapshot)
 
 
 @compiled
-def respond_all(ks, slot, floor, mu, known, few, near, snapshot):
+def respond_all(ks, slot, floor, mu, known, few, near, snapshot, out):
     """`respond` for callers in Python."""
-    return respond(ks, slot, floor, mu, known, few, near, snapshot)
+    out[:] = respond(ks, slot, floor, mu, known, few, near, snapshot)
 
 
 def _example():

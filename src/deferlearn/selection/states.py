@@ -100,9 +100,11 @@ class State:
         """
         before = self.n_solved
         while True:
-            found = survey(candidates, self.known, loss, omega, tol, self.unit)
+            found = Survey(*survey(candidates, self.known, loss, omega, tol, self.unit))
             if found.unknown:
                 self._bound(candidates, omega, loss, tol)
+            elif found.ask >= 0 and self.objective.gains_at_once > 1:
+                self._solve_foremost(candidates, omega, loss)
             elif found.ask >= 0:
                 self.solve(found.ask)
             else:
@@ -116,6 +118,16 @@ class State:
         score = omega * gain - float(loss[found.winner])
         slack = max(0.0, 1.0 - score / found.bound) if tol > 0.0 else 0.0
         return Choice(found.winner, score, gain, n_exact, slack)
+
+    def _solve_foremost(self, candidates: Index, omega: float, loss: Array) -> None:
+        """Gains of those that may have the largest scores, as many as the objective likes at once."""
+        known = self.known
+        open_ = candidates[~known.exact[candidates]]
+        highest = omega * known.upper[open_] - loss[open_]
+        ks = open_[np.argsort(-highest, kind="stable")[: self.objective.gains_at_once]]
+        known.lower[ks] = known.upper[ks] = self.objective.gains(ks)
+        known.exact[ks] = True
+        self.n_solved += len(ks)
 
     def _bound(self, candidates: Index, omega: float, loss: Array, tol: float) -> None:
         """Bound the candidates that have no bounds yet, tightly where it matters for the best score."""
@@ -131,18 +143,18 @@ class State:
 
 @compiled
 def survey(candidates, known, loss, omega, tol, unit):  # type: ignore[no-untyped-def]
-    """Look at all candidates once."""
+    """Look at all candidates once: the fields of `Survey`."""
     lower, upper, bounded, exact = known
     leader, best, bound = -1, -np.inf, -np.inf
     for k in candidates:
         if not bounded[k]:
-            return Survey(True, -1, best, bound, -1, -1)
+            return True, -1, best, bound, -1, -1
         low = omega * lower[k] - loss[k]
         if leader < 0 or low > best:
             leader, best = k, low
         bound = max(bound, omega * upper[k] - loss[k])
     if bound <= 0.0:
-        return Survey(False, -1, best, bound, -1, -1)
+        return False, -1, best, bound, -1, -1
     tie = TIE * max(unit, abs(best))
     enough = tol > 0.0 and best > 0.0 and best >= (1.0 - tol) * bound
     ask, highest, winner = -1, -np.inf, -1
@@ -155,7 +167,7 @@ def survey(candidates, known, loss, omega, tol, unit):  # type: ignore[no-untype
                 ask, highest = k, high
         elif low >= best - tie and low > 0.0 and (winner < 0 or k < winner):
             winner = k
-    return Survey(False, leader, best, bound, ask, winner)
+    return False, leader, best, bound, ask, winner
 
 
 class States:
