@@ -3,7 +3,7 @@
 - ``skills``: five simulated experts with known skills (one good in each half of the space, one good at one
   class, one who guesses, one who is wrong more often than right), and 5 to 5,000 answers of each. The error
   of the team against one that knows the true skills, and against a team that takes a random expert.
-- ``loads``: the share of new cases that each expert gets, against her capacity, over 200 draws.
+- ``loads``: the share of new cases that each expert gets, against the capacity, over 200 draws.
 - ``stream``: days whose mix of cases drifts; losses against the best assignment of each day in hindsight,
   and limits that must never be exceeded.
 - ``sleep``: five real experts, by nights: routing against the best single expert, a random one, and a team
@@ -21,7 +21,9 @@ from time import process_time
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedGroupKFold
 
 from deferlearn import AdvantageTriage
 from deferlearn.datasets import load_sleep
@@ -133,7 +135,7 @@ def _errors(answers: int, alike: bool, seed: int) -> list[float]:
 
 
 def loads(draws: int) -> None:
-    """The share of new cases that each expert gets one at a time, against her capacity."""
+    """The share of new cases that each expert gets one at a time, against the capacity."""
     capacity = dict(zip(NAMES[:3], (0.05, 0.1, 0.05), strict=True))
     print(
         "| skills | expert | capacity | mean load | standard error of the mean | standard deviation |"
@@ -220,10 +222,10 @@ def sleep(splits: int, budget: float) -> None:
     tied = (votes == votes.max(axis=1, keepdims=True)).sum(axis=1) > 1
     rows, answers, truth = rows[~tied], answers[~tied], votes.argmax(axis=1)[~tied]
     X, nights = data.data[rows], data.groups[rows]
-    # An expert is judged by the other four: her own vote would count for her.
+    # An expert is judged by the other four: the expert's own vote would count in favour.
     others = votes[~tied][:, None, :] - (answers[:, :, None] == np.arange(5))
     judged = others.argmax(axis=2)
-    # An answer that only her own vote makes right counts as wrong, in training, too.
+    # An answer that only the expert's own vote makes right counts as wrong, in training, too.
     told = np.where((answers != judged) & (answers == truth[:, None]), judged, answers)
     names = [f"expert {k + 1}" for k in range(5)]
     results: dict[str, list[float]] = {}
@@ -251,15 +253,16 @@ def sleep(splits: int, budget: float) -> None:
         chosen["routing, any split of the time"] = transport(
             gains, np.full(5, n), int(budget * n)
         ).chosen
-        average = machine().set_params(
-            machine=LogisticRegression(C=0.1, max_iter=2000), budget=budget
-        )
+        # The rivals have folds of whole nights, too.
+        folds = StratifiedGroupKFold(5, shuffle=True, random_state=seed)
+        cv = list(folds.split(X[train], truth[train], nights[train]))
+        average = clone(base).set_params(budget=budget, cv=cv)
         average.fit(X[train], truth[train], human_labels=told[train])
         deferred = average.defer_top(X[test])
         at_random = np.where(deferred, luck.randint(0, 5, n), -1)
         chosen["average human, random expert"] = at_random
         best = int(np.argmin([np.mean(answers[train, e] != judged[train, e]) for e in range(5)]))
-        one = machine().set_params(machine=LogisticRegression(C=0.1, max_iter=2000), budget=budget)
+        one = clone(base).set_params(budget=budget, cv=cv)
         one.fit(X[train], truth[train], human_labels=told[train, best])
         chosen["best single expert"] = np.where(one.defer_top(X[test]), best, -1)
         chosen["machine alone"] = np.full(n, -1)

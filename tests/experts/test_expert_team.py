@@ -4,8 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.utils import get_tags
 
 from deferlearn import AdvantageTriage, AssistedSVC, FullAutomation, NoAutomation, load, save
 from deferlearn.experts import ExpertTeam
@@ -39,7 +41,7 @@ def test_cases_go_to_those_who_know_them(team):
     X, y, answers = draw(4000, seed=1)
     who = team.assign(X)
     assert X[who == "left", 1].max() < X[who == "right", 1].min() + 1.0
-    assert np.mean(who == "poor") < CAPACITY["poor"] / 2  # she errs nearly as often as the machine
+    assert np.mean(who == "poor") < CAPACITY["poor"] / 2  # errs nearly as often as the machine
     for name in ("left", "right"):
         assert np.mean(who == name) == pytest.approx(CAPACITY[name], abs=0.03)
     assert team.score_assisted(X, y, answers) > team.score(X, y) + 0.03
@@ -143,6 +145,9 @@ def test_an_expert_without_answers_is_the_average(recwarn):
         ({"left": 1.5, "right": 1, "poor": 1}, "must be a share from 0.0 to 1.0"),
         ({"left": True, "right": 1, "poor": 1}, "must be a share from 0.0 to 1.0"),
         ({"left": 0.1, "right": 0.1}, "answers has the expert 'poor'"),
+        ({None: 0.1}, "None cannot be the name of an expert"),
+        ({1.5: 0.1}, "1.5 cannot be the name of an expert"),
+        ({1: 0.1, "1": 0.1}, "two experts of the same name"),
     ],
 )
 def test_bad_capacities(capacity, said):
@@ -164,6 +169,9 @@ def test_bad_capacities(capacity, said):
         ({"team": machine(cv=None)}, "cv"),
         ({"team": NoAutomation()}, "no machine that could be helped"),
         ({"team": AssistedSVC(), "readings": 2}, "single readings"),
+        ({"cv": 1}, "cv=1 must be a number of folds"),
+        ({"cv": None}, "cv=None: what experts err on is learned on folds"),
+        ({"n_jobs": 0}, "n_jobs=0 must be a whole number"),
     ],
 )
 def test_bad_parameters(more, said):
@@ -175,8 +183,21 @@ def test_bad_parameters(more, said):
 def test_bad_answers(team):
     X, y, answers = draw(60)
     new = ExpertTeam(machine(), CAPACITY, skills="class")
-    with pytest.raises(ValueError, match="'maybe'"):
-        new.fit(X, y, answers.replace("sick", "maybe"))
+    # The row is that of the whole column, gaps or not.
+    gaps = answers.astype(object)
+    gaps.loc[:20, "right"] = None
+    gaps.loc[41, "right"] = "maybe"
+    with pytest.raises(ValueError, match="answers of 'right' holds 'maybe' at row 41"):
+        new.fit(X, y, gaps)
+    who = team.assign(draw(500)[0])
+    first = np.flatnonzero(who == "left")[0]
+    words = f"answers of 'left' holds 'maybe' at row {first},"
+    with pytest.raises(ValueError, match=words):
+        team.predict_assisted(draw(500)[0], lambda rows, expert: ["maybe"] * len(rows))
+    for method in (team.predict_assisted, team.score_assisted):
+        arguments = (X, answers) if method == team.predict_assisted else (X, y, answers)
+        with pytest.raises(ValueError, match="batch='no' must be True or False"):
+            method(*arguments, batch="no")
     with pytest.raises(ValueError, match="59 rows"):
         new.fit(X, y, answers[:59])
     with pytest.raises(ValueError, match="has 2 columns"):
@@ -200,7 +221,7 @@ def test_prices_follow_the_load(team):
     moved = ExpertTeam.__new__(ExpertTeam)
     moved.__dict__.update(team.__dict__)
     before = np.mean(moved.assign(X) == "left")
-    moved.update_prices({"left": 1000}, 1000, step=0.2)  # she got all of them
+    moved.update_prices({"left": 1000}, 1000, step=0.2)  # got all of them
     assert moved.prices_["left"] > team.prices_["left"]
     assert np.mean(moved.assign(X) == "left") < before
     for _ in range(50):
@@ -309,7 +330,7 @@ def test_a_budget_has_a_price_of_its_own():
         X, y, answers
     )
     assert team.budget_price_ > 0
-    assert team.prices_["left"] == pytest.approx(0.0, abs=1e-9)  # she has time left
+    assert team.prices_["left"] == pytest.approx(0.0, abs=1e-9)  # has time left
     assert team.defer(new).mean() == pytest.approx(0.1, abs=0.03)
     assert team.defer_top(new).sum() <= 300
     for _ in range(50):
@@ -397,3 +418,77 @@ def test_time_counts_for_every_reader():
         for cost in (0.0, 0.1)
     )
     np.testing.assert_allclose(free - paid, 0.2, atol=1e-9)
+
+
+def test_a_class_that_nobody_answered_is_named():
+    X, y, answers = draw(200)
+    answers = answers.astype(object)
+    answers.loc[y == "well"] = None
+    team = ExpertTeam(FullAutomation(), CAPACITY, skills="class", random_state=0)
+    with pytest.warns(UserWarning, match="No expert has answered any sample of the class 'well'"):
+        team.fit(X, y, answers)
+    assert (abs(team._routing.model.rates_[:, 1] - 0.5) < 0.05).all()  # as the warning says
+
+
+def test_numbers_as_names_of_experts():
+    X, y, answers = draw(300)
+    columns = answers.set_axis([1, 2, 3], axis=1)
+    numbers = {1: 0.1, 2: 0.05, 3: 0.1}
+    options = {"skills": "class", "readings": 2, "random_state": 0}
+    team = ExpertTeam(machine(), numbers, arbiter=3, **options).fit(X, y, columns)
+    same = ExpertTeam(
+        machine(), {str(name): share for name, share in numbers.items()}, arbiter="3", **options
+    ).fit(X, y, answers.set_axis(list("123"), axis=1))
+    assert team.prices_ == same.prices_
+    assert team.experts_ == ("1", "2", "3")
+    assert set(team.assign_batch(X, {1: 5, 2: 3, 3: 10})) == {None, ("1", "2")}
+    assert team.update_prices({1: 200}, 200).prices_["1"] > same.prices_["1"]
+    assert team.predict_assisted(X, columns).shape == (300,)
+
+
+def test_it_says_which_features_it_takes():
+    X, y, answers = draw(100)
+    frame = pd.DataFrame(X, columns=list("abc"))
+    team = ExpertTeam(FullAutomation(), CAPACITY, skills="class", random_state=0)
+    team.fit(frame, y, answers)
+    assert team.feature_names_in_.tolist() == ["a", "b", "c"]
+    assert team.n_features_in_ == 3
+    with pytest.raises(ValueError, match="feature names"):
+        team.assign(frame.rename(columns={"a": "z"}))
+    assert not hasattr(team.fit(X, y, answers), "feature_names_in_")
+    for own in (AssistedSVC(), AssistedSVC(kernel="precomputed"), FullAutomation()):
+        tags = get_tags(ExpertTeam(own, CAPACITY)).input_tags
+        assert tags.sparse == get_tags(own).input_tags.sparse
+
+
+def test_capacities_as_shares(team):
+    assert team.capacity_ == CAPACITY
+    X, y, answers = draw(100)
+    counts = {"left": 10, "right": 0.05, "poor": 400}
+    own = ExpertTeam(FullAutomation(), counts, skills="class", random_state=0).fit(X, y, answers)
+    assert own.capacity_ == {"left": 0.1, "right": 0.05, "poor": 1.0}
+
+
+def test_all_at_once_is_each_by_itself(team):
+    X, _, _ = draw(60, seed=21)
+    found = team.consider(X)
+    np.testing.assert_array_equal(found.who, team.assign(X))
+    np.testing.assert_array_equal(found.score, team.deferral_score(X))
+    np.testing.assert_array_equal(found.gains, team.gains(X))
+    np.testing.assert_array_equal(found.machine, team.expected_errors(X)[0])
+    np.testing.assert_array_equal(found.experts, team.expected_errors(X)[1])
+
+
+def test_a_machine_that_knows_nothing_leaves_the_choice_to_fair_coins():
+    """All cases are alike, and so are all experts: their coins must not move together."""
+    luck = np.random.default_rng(0)
+    X, y = luck.normal(size=(2000, 2)), luck.integers(0, 2, 2000)
+    said = np.where(luck.random((2000, 10)) < 0.1, 1 - y[:, None], y[:, None])
+    capacity = {f"e{k}": 0.02 + 0.004 * k for k in range(10)}
+    base = FullAutomation(machine=DummyClassifier())
+    team = ExpertTeam(base, capacity, skills="class", random_state=0).fit(X, y, said)
+    who = team.assign(luck.normal(size=(20_000, 2)))
+    for name, share in capacity.items():
+        assert team.load_[name] == pytest.approx(share, abs=0.0015)
+        error = np.sqrt(share * (1 - share) * (1 / 2000 + 1 / 20_000))
+        assert np.mean(who == name) == pytest.approx(share, abs=4 * error)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import LinearConstraint, linear_sum_assignment, milp
 
 from deferlearn.experts import transport
-from deferlearn.experts.transport import MANY
+from deferlearn.experts.transport import MANY, place_all
 
 
 def best_by_repeated_columns(gain, capacity):
@@ -117,3 +117,39 @@ def test_only_a_budget_has_a_common_price():
     limited = transport(gain, np.array([50, 50, 50]), 10)
     assert limited.common > 0
     np.testing.assert_allclose(limited.prices, 0.0, atol=1e-9)
+
+
+def test_all_cases_that_fit_are_placed_at_the_smallest_cost():
+    luck = np.random.default_rng(0)
+    for unit in (1e-6, 1.0, 1e6):
+        cost = unit * luck.normal(size=(40, 3))
+        capacity = np.array([5, 20, 7])
+        found = place_all(cost, capacity, 30)
+        placed = found.chosen >= 0
+        assert placed.sum() == 30
+        reward = 100 * unit
+        best = transport(reward - cost, capacity, 30)
+        assert cost[placed, found.chosen[placed]].sum() == pytest.approx(30 * reward - best.gain)
+        assert (place_all(cost, capacity, 100).chosen >= 0).sum() == 32
+    assert (place_all(np.ones((4, 2)), np.array([1, 2]), 9).chosen >= 0).sum() == 3
+    assert len(place_all(np.empty((0, 2)), np.array([1, 2]), 9).chosen) == 0
+
+
+@pytest.mark.parametrize(
+    ("gain", "capacity", "total", "usage", "said"),
+    [
+        (np.ones(3), [1], 1, None, r"gain is of the shape \(3,\)"),
+        (np.ones((3, 0)), [], 1, None, r"gain is of the shape \(3, 0\)"),
+        (np.ones((3, 2)), [1, 1, 1], 1, None, r"gain has 2 options, .* shape \(3,\)"),
+        (np.ones((3, 2)), [1, 1], 1, np.ones((3, 2)), r"usage is of the shape \(3, 2\)"),
+        (np.full((3, 2), np.nan), [1, 1], 1, None, "gain must hold numbers"),
+        (np.full((3, 2), np.inf), [1, 1], 1, None, "gain and usage must be finite"),
+        (np.ones((3, 2)), [1, -1], 1, None, "capacity must hold numbers, 0 or larger"),
+        (np.ones((3, 2)), [1, np.nan], 1, None, "capacity must hold numbers, 0 or larger"),
+        (np.ones((3, 2)), [1, 1], -1, None, "total must hold numbers, 0 or larger"),
+        (np.ones((3, 2)), [1, 1], 1, np.zeros((2, 2)), "usage must be above 0"),
+    ],
+)
+def test_mistakes_are_named(gain, capacity, total, usage, said):
+    with pytest.raises(ValueError, match=said):
+        transport(gain, capacity, total, usage)

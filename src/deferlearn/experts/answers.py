@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deferlearn.experts.capacity import name_text
 from deferlearn.humans import answers_from_table
 from deferlearn.humans.answers import as_array, check_answers, find_missing
 from deferlearn.humans.coding import Codes, codes_among
@@ -33,10 +34,16 @@ class ExpertAnswers:
 
     def codes(self, classes: NDArray[Any]) -> Codes:
         """The answers as places among the classes, `NO_ANSWER` (-1) where there is none."""
-        given = ~find_missing(self.labels)
+        missing = find_missing(self.labels)
         codes = np.full(self.labels.shape, NO_ANSWER, dtype=np.int64)
-        if given.any():
-            codes[given] = codes_among(as_array(self.labels[given].tolist()), classes, "answers")
+        for e, name in enumerate(self.names):
+            # A class in the place of gaps, so that an error names the row of the whole column.
+            filled = [
+                classes[0] if gap else answer
+                for answer, gap in zip(self.labels[:, e].tolist(), missing[:, e], strict=True)
+            ]
+            found = codes_among(as_array(filled), classes, f"answers of {name!r}")
+            codes[~missing[:, e], e] = found[~missing[:, e]]
         return codes
 
 
@@ -80,6 +87,12 @@ def read_answers(answers: Any, n_samples: int, names: Sequence[str], cases: Any)
     return ExpertAnswers(tuple(names), labels)
 
 
+def case_names(X: Any) -> Any:
+    """The names of the cases in a long table of answers: the index of a DataFrame, else None."""
+    index = getattr(X, "index", None)
+    return index if hasattr(index, "equals") else None
+
+
 def _columns_of(
     answers: Any, n_samples: int, names: Sequence[str], cases: Any
 ) -> dict[str, NDArray[Any]]:
@@ -98,8 +111,8 @@ def _columns_of(
     if set(LONG) <= {str(name) for name in columns}:
         known = n_samples if cases is None else cases
         matrix, experts = answers_from_table(answers, known, reader="expert")
-        return {str(name): column for name, column in zip(experts, matrix.T, strict=True)}
-    return {str(name): as_array(answers[name]) for name in columns}
+        return {name_text(name): column for name, column in zip(experts, matrix.T, strict=True)}
+    return {name_text(name): as_array(answers[name]) for name in columns}
 
 
 def _side_by_side(columns: list[NDArray[Any]]) -> NDArray[Any]:

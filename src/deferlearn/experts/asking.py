@@ -83,4 +83,7 @@ def _told(answers: Asked, rows: NDArray[np.int64], name: str, classes: NDArray[A
             f"answers gave an array of the shape {given.shape} for {len(rows)} cases of {name!r}: return "
             "one answer per row."
         )
-    return ExpertAnswers((name,), given[:, None]).codes(classes)[:, 0]
+    # As part of a whole column, so that an error names the row.
+    column: NDArray[Any] = np.full((int(rows.max(initial=-1)) + 1, 1), None, dtype=object)
+    column[rows, 0] = given
+    return ExpertAnswers((name,), column).codes(classes)[rows, 0]

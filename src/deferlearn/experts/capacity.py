@@ -9,8 +9,21 @@ from deferlearn._utils.checks import is_number, is_whole, plain
 from deferlearn._utils.types import Array
 
 
-def check_capacity(capacity: Any) -> dict[str, float | int]:
-    """Refuse capacities that are not one share or number per expert."""
+def check_capacity(capacity: Any, *, idle: bool = False) -> dict[str, float | int]:
+    """Refuse capacities that are not one share or number per expert; names become texts.
+
+    Parameters
+    ----------
+    capacity : mapping
+        For each expert a share of the cases, or a whole number of them.
+    idle : bool, default=False
+        Whether all of them may be 0.
+
+    Returns
+    -------
+    capacity : dict
+        The same in types of Python.
+    """
     if not isinstance(capacity, Mapping) or not capacity:
         raise ValueError(
             f"capacity={capacity!r} must be a dict with a share of the cases, such as 0.1, or a number of "
@@ -20,9 +33,9 @@ def check_capacity(capacity: Any) -> dict[str, float | int]:
     for name, value in capacity.items():
         value = plain(value)
         if is_whole(value) and value >= 0:
-            checked[str(name)] = int(value)
+            checked[name_text(name)] = int(value)
         elif is_number(value) and not is_whole(value) and 0.0 <= value <= 1.0:
-            checked[str(name)] = float(value)
+            checked[name_text(name)] = float(value)
         else:
             raise ValueError(
                 f"capacity[{name!r}]={value!r} must be a share from 0.0 to 1.0, or a whole number of "
@@ -30,12 +43,23 @@ def check_capacity(capacity: Any) -> dict[str, float | int]:
             )
     if len(checked) < len(capacity):
         raise ValueError(f"capacity has two experts of the same name: {list(capacity)}.")
-    if not any(checked.values()):
+    if not idle and not any(checked.values()):
         raise ValueError(
             f"capacity={dict(capacity)!r} leaves no time to any expert; a machine alone is "
             "deferlearn.FullAutomation."
         )
     return checked
+
+
+def name_text(name: Any) -> str:
+    """The name of an expert: a text, or a whole number, which stands for its text."""
+    if isinstance(name, str):
+        return str(name)
+    if not is_whole(name):
+        raise ValueError(
+            f"{plain(name)!r} cannot be the name of an expert: use a text or a whole number."
+        )
+    return str(plain(name))
 
 
 def as_counts(capacity: Mapping[str, float | int], n_cases: int) -> Array:

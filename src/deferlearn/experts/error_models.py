@@ -7,7 +7,7 @@ simple to elaborate:
 - "class": a rate per expert and true class, drawn towards the average of all experts;
 - "linear": a logistic curve in features, class and how sure the machine is for all experts, and a smaller
   one per expert on top;
-- "forest": a forest for all experts, mixed with one per expert by how many answers she has given.
+- "forest": a forest for all experts, mixed with each expert's own by how many answers there are.
 """
 
 from dataclasses import dataclass
@@ -24,8 +24,8 @@ from deferlearn.teams.forest import ForestRegressor
 
 # Rates stay this far from 0 and 1, where a logarithm has no value.
 FARTHEST = 1e-4
-# Experts are drawn together more than in a statement about them: who is thought better than she is gets
-# cases, and who is thought worse costs little.
+# Experts are drawn together more than in a statement about them: an expert who is thought better than the
+# truth gets cases, and one who is thought worse costs little.
 PRIOR = 0.0
 # Penalty of the curve for all experts, per feature of unit spread; steps of Newton's method.
 POOL_PENALTY, NEWTON_STEPS = 3.0, 25
@@ -148,7 +148,7 @@ class Linear:
 
 @dataclass
 class Forests:
-    """A forest for all experts, mixed with one per expert by how many answers she has given."""
+    """A forest for all experts, mixed with each expert's own by how many answers there are."""
 
     strengths: ClassVar[tuple[float, ...]] = (30.0, 300.0, 3000.0)
     strength: float = 300.0

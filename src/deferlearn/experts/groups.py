@@ -10,6 +10,8 @@ from deferlearn._utils.types import Array, Bools
 from deferlearn.experts.answers import NO_ANSWER
 from deferlearn.humans.coding import Codes
 
+# The most experts who read a case, besides an arbiter.
+MOST_READINGS = 3
 # A ratio that was measured on few cases is drawn towards what independent readers would reach, as if so
 # many more cases had been read.
 PRIOR_CASES = 20.0

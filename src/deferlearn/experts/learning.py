@@ -9,9 +9,9 @@ from deferlearn._utils.types import Array, Index
 from deferlearn.experts.error_models import FARTHEST, KINDS, Cases, ErrorModel, Forests
 from deferlearn.experts.transport import transport
 from deferlearn.teams.choice import by_group
-from deferlearn.teams.held_out import held_out
+from deferlearn.teams.held_out import Split, held_out
 
-# By how many standard errors of the difference a more elaborate model must be better: at foreseeing
+# By how many standard errors of the difference a more elaborate model must be better: at predicting
 # answers, and in what the team gets wrong.
 CLEARLY = 2.0
 
@@ -60,14 +60,15 @@ def learn_errors(
     capacity: Array,
     total: float,
     kinds: tuple[str, ...],
-    splits: list[tuple[Index, Index]],
+    splits: list[Split],
+    finer: list[Split] | None,
     groups: Any,
     seed: int,
     n_jobs: int | None,
 ) -> Learned:
     """Learn what experts' answers cost, by the simplest kind of model that no other beats.
 
-    A more elaborate kind must foresee the answers to held-out samples clearly better, and make a better
+    A more elaborate kind must predict the answers to held-out samples clearly better, and make a better
     team: held-out samples go to the experts by the expected costs, within the capacities, among those who
     have answered. The first alone is not enough, since only the answers to a few hard cases matter; the
     second alone depends too much on luck.
@@ -94,6 +95,10 @@ def learn_errors(
         Kinds of models to try, from simple to elaborate.
     splits : list of (train, test)
         The folds.
+    finer : list of (train, test) or None
+        More folds, for the expected costs that forests would have of new cases; None takes the same. A
+        forest tells experts apart the better the more samples it has seen: forests of few folds see fewer
+        than the final one, and prices that fit them would let the best experts have too many new cases.
     groups : ndarray of shape (n_samples,) or None
         Samples that belong together, and so say less than others.
     seed : int
@@ -111,13 +116,12 @@ def learn_errors(
     least, cheapest = np.full(n, np.nan), np.full(n, np.nan)
     costs: dict[str, float] = {}
     for kind in kinds:
-        parts = held_out(_try_kind, splits, kind, cases, share, worst, seed, n_jobs=n_jobs)
-        options = []
-        for place, strength in enumerate(KINDS[kind].strengths):
-            expected, rate = np.empty(share.shape), np.empty(share.shape)
-            for (_, test), found in zip(splits, parts, strict=True):
-                expected[test], rate[test] = found[place]
-            options.append((_log_loss(rate, share, answered), strength, expected))
+        strengths = KINDS[kind].strengths
+        found = _as_new(kind, strengths, splits, cases, share, worst, seed, n_jobs)
+        options = [
+            (_log_loss(rate, share, answered), strength, expected)
+            for strength, (expected, rate) in zip(strengths, found, strict=True)
+        ]
         loss, strength, expected = min(options, key=lambda option: float(np.nanmean(option[0])))
         gain = np.where(answered, machine.expected[:, None] - expected - deferral_cost, -1.0)
         # Experts who have answered a part of the samples can take that part of their capacity here.
@@ -129,17 +133,43 @@ def learn_errors(
     assert best is not None
     kind, strength, expected = best
     model = KINDS[kind](strength).fit(cases, share, seed)
-    if not isinstance(model, Forests):
+    if isinstance(model, Forests):
+        used = splits if finer is None else finer
+        if finer is not None:
+            ((expected, _),) = _as_new(kind, (strength,), finer, cases, share, worst, seed, n_jobs)
+        # Each expert's own forest counts as much as it did in the folds, where it had fewer answers.
+        model = model.with_strength(strength * len(used) / (len(used) - 1))
+    else:
         # Models with few parameters know the samples hardly better than new cases, and those of other folds
         # differ by more than that.
         expected = model.expected(cases._replace(codes=None), worst)
     return Learned(model, expected, kind, costs)
 
 
+def _as_new(
+    kind: str,
+    strengths: tuple[float, ...],
+    splits: list[Split],
+    cases: Cases,
+    share: Array,
+    worst: Array,
+    seed: int,
+    n_jobs: int | None,
+) -> list[tuple[Array, Array]]:
+    """Expected costs of all samples by models that have not seen them; see `_try_kind`."""
+    parts = held_out(_try_kind, splits, kind, strengths, cases, share, worst, seed, n_jobs=n_jobs)
+    found = [(np.empty(share.shape), np.empty(share.shape)) for _ in strengths]
+    for (_, test), part in zip(splits, parts, strict=True):
+        for (expected, rate), (own_expected, own_rate) in zip(found, part, strict=True):
+            expected[test], rate[test] = own_expected, own_rate
+    return found
+
+
 def _try_kind(
     train: Index,
     test: Index,
     kind: str,
+    strengths: tuple[float, ...],
     cases: Cases,
     share: Array,
     worst: Array,
@@ -148,7 +178,7 @@ def _try_kind(
     """Expected costs of the rows ``test``, in the user's units and as shares, for each strength."""
     found, model = [], None
     new = cases.part(test)._replace(codes=None)
-    for strength in KINDS[kind].strengths:
+    for strength in strengths:
         if isinstance(model, Forests):
             model = model.with_strength(strength)
         else:

@@ -9,14 +9,12 @@ from deferlearn._utils.types import Array
 from deferlearn.experts.error_models import Cases, ErrorModel
 from deferlearn.experts.groups import Groups
 from deferlearn.experts.transport import MACHINE, Assignment, Places, transport
-from deferlearn.humans.coding import Codes
+from deferlearn.humans.coding import Codes, Coding
 from deferlearn.teams.threshold import coins
 
 # Differences between experts below this, as a share of the worst mistake, are decided by a coin of the
 # case: else one of two experts who are alike would get all cases, whatever the prices.
 COIN = 1e-3
-# Multiples of an irrational number fill the interval from 0 to 1 evenly.
-GOLDEN = 0.6180339887498949
 
 
 @dataclass(frozen=True)
@@ -87,10 +85,9 @@ class Routing:
 
     def net(self, gains: Array, X: Any) -> Array:
         """What each option gains at the present prices, with a coin that depends on the case alone."""
-        first = coins(X, self.seed)[:, None]
         size = COIN * float(self.worst.max())
         # It never speaks for an expert against the machine.
-        coin = size * ((first + GOLDEN * np.arange(gains.shape[1])) % 1.0 - 1.0)
+        coin = size * (_coin_per_option(coins(X, self.seed), gains.shape[1]) - 1.0)
         return self.at_prices(gains + coin)
 
     def at_prices(self, gains: Array) -> Array:
@@ -101,9 +98,7 @@ class Routing:
 
     def place(self, gains: Array, X: Any) -> Places:
         """The option that takes each case, one at a time; -1 is the machine."""
-        net = self.net(gains, X)
-        best = net.argmax(axis=1)
-        return np.where(net[np.arange(len(net)), best] > 0, best, MACHINE)
+        return chosen_of(self.net(gains, X))
 
     def batch(self, gains: Array, counts: Array, total: float) -> Assignment:
         """The option that takes each case of a batch, at the smallest expected loss."""
@@ -121,3 +116,30 @@ class Routing:
         """The share of the cases that each expert gets."""
         taken = places[places != MACHINE]
         return np.asarray(self.usage[taken].sum(axis=0) / max(len(places), 1))
+
+
+def chosen_of(net: Array) -> Places:
+    """The option that gains most in each row, if that is more than nothing; else -1, the machine."""
+    best = net.argmax(axis=1)
+    return np.where(net[np.arange(len(net)), best] > 0, best, MACHINE)
+
+
+def worst_mistakes(coding: Coding) -> Array:
+    """What the worst mistake on a case of each class costs."""
+    cost = coding.costs.sum(axis=1)
+    weight = np.where(cost > 0, coding.stakes.sum(axis=1) / np.where(cost > 0, cost, 1.0), 1.0)
+    return np.asarray(weight * float(coding.costs.max()))
+
+
+def _coin_per_option(coin: Array, n_options: int) -> Array:
+    """Numbers from 0 to 1 that depend on a case's coin and on the option: (n_cases, n_options).
+
+    They are as good as independent (SplitMix64). Coins of two options that moved together would not decide
+    between them: their difference would be the same for many cases.
+    """
+    steps = np.arange(1, n_options + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (coin * 2.0**53).astype(np.uint64)[:, None] * np.uint64(0xD1342543DE82EF95) + steps
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    mixed ^= mixed >> np.uint64(31)
+    return np.asarray((mixed >> np.uint64(11)) / 2.0**53)

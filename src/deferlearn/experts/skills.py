@@ -2,7 +2,7 @@
 
 On each class the error rates of the experts are taken as draws from one beta distribution. Its mean and
 its spread are not known either: all values on a grid count, by how likely they make the answers. So an
-expert with few answers is close to the average of all, and one with thousands is close to her own rate;
+expert with few answers is close to the average of all, and one with thousands is close to the own rate;
 where experts hardly differ, even many answers are drawn towards the average.
 """
 

@@ -127,10 +127,28 @@ class Stream:
         """The prices at which cases like the last ones would use up what is left of the day."""
         del self._recent[:-WINDOW]
         left = self.cases_per_day - self._seen
-        share = np.minimum((self._limits - self.load) / left, 1.0)
-        n = len(self._recent)
-        found = transport(np.array(self._recent), share * n, n)
-        self.prices = found.prices + found.common
+        self.prices = find_prices(np.array(self._recent), self._limits - self.load, left)
+
+
+def find_prices(recent: Array, free: Array, left: int) -> Array:
+    """The prices at which cases like the last ones would use up the time that is left.
+
+    Parameters
+    ----------
+    recent : ndarray of shape (n_cases, n_experts)
+        Gains of the last cases.
+    free : ndarray of shape (n_experts,)
+        How many cases each expert can still take.
+    left : int
+        How many cases are still to come.
+
+    Returns
+    -------
+    prices : ndarray of shape (n_experts,)
+    """
+    n = len(recent)
+    found = transport(recent, np.minimum(free / left, 1.0) * n, n)
+    return np.asarray(found.prices + found.common)
 
 
 def hindsight(gains: Array, limits: Any) -> float:

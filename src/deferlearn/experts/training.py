@@ -14,7 +14,7 @@ import numpy as np
 
 from deferlearn._utils.types import Array
 from deferlearn.bounds.optimum import optimum_upper_bound
-from deferlearn.experts.transport import Places, transport
+from deferlearn.experts.transport import Places, place_all, transport
 from deferlearn.selection import SelectionResult, States
 from deferlearn.teams.selector import Selector
 
@@ -156,9 +156,7 @@ def _assign_all(cost: Array, picked: Any, capacity: Array) -> tuple[Places, floa
     if len(picked) == 0:
         return chosen, 0.0
     own = cost[picked]
-    # So much for every sample that is placed: then none is left out.
-    reward = float(own.max()) + 1.0
-    places = transport(reward - own, capacity, len(picked)).chosen
+    places = place_all(own, capacity, len(picked)).chosen
     if (places < 0).any():
         raise ValueError(
             f"{len(picked)} samples were selected, but the experts can take {int(capacity.sum())}."

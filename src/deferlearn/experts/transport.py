@@ -101,9 +101,9 @@ def transport(gain: Array, capacity: Array, total: float, usage: Array | None = 
     >>> round(found.gain, 6), round(found.bound, 6)
     (1.2, 1.2)
     """
+    gain, capacity, usage = _checked(gain, capacity, total, usage)
     n = len(gain)
-    usage = np.eye(gain.shape[1]) if usage is None else usage
-    capacity = np.minimum(np.asarray(capacity, dtype=np.float64), n * max(1.0, usage.max()))
+    capacity = np.minimum(capacity, n * max(1.0, usage.max()))
     # What all capacities together allow is a limit, too, which helps to find prices.
     each = float(usage.sum(axis=1).min())
     implied = float(total) >= float(capacity.sum()) / each
@@ -135,6 +135,70 @@ def transport(gain: Array, capacity: Array, total: float, usage: Array | None = 
     if implied:  # then it is the experts' time that is short, and not a budget
         prices, common = prices + common / each, 0.0
     return Assignment(chosen, unit * prices, unit * common, unit * won, unit * max(bound, won))
+
+
+def place_all(cost: Array, capacity: Array, total: float) -> Assignment:
+    """Place as many cases as there is room for, at the smallest sum of costs.
+
+    Parameters
+    ----------
+    cost : ndarray of shape (n_cases, n_experts)
+        What it costs if an expert takes a case; it may be negative.
+    capacity : ndarray of shape (n_experts,)
+        The most cases that each expert takes.
+    total : float
+        The most cases that all of them take.
+
+    Returns
+    -------
+    assignment : Assignment
+        Its gains are those over the largest cost.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from deferlearn.experts.transport import place_all
+    >>> place_all(np.array([[0.9, 0.5], [0.1, 0.4]]), np.array([1, 1]), total=2).chosen
+    array([1, 0])
+    """
+    if not len(cost):
+        return transport(cost, capacity, total)
+    # Every expert may take every case. So if a case is left out while there is room, it could be placed
+    # without moving others: it is enough that each placement is worth a little more than nothing. A larger
+    # reward would make differences between experts small beside it, and hard to tell for the solver.
+    least = 0.01 * (float(np.ptp(cost)) or 1.0)
+    return transport(float(cost.max()) + least - cost, capacity, total)
+
+
+def _checked(
+    gain: Array, capacity: Array, total: float, usage: Array | None
+) -> tuple[Array, Array, Array]:
+    """The arrays of an assignment as numbers, if they fit together."""
+    gain, capacity = (np.asarray(values, dtype=np.float64) for values in (gain, capacity))
+    if gain.ndim != 2 or gain.shape[1] == 0:
+        raise ValueError(
+            f"gain is of the shape {gain.shape}, but must be (n_cases, n_options), with one option or more."
+        )
+    usage = np.eye(gain.shape[1]) if usage is None else np.asarray(usage, dtype=np.float64)
+    if usage.shape != (gain.shape[1], capacity.size) or capacity.ndim != 1:
+        raise ValueError(
+            f"gain has {gain.shape[1]} options, usage is of the shape {usage.shape}, and capacity of the "
+            f"shape {capacity.shape}: usage must be (n_options, n_experts), and without it there must be "
+            "one capacity per option."
+        )
+    for name, values, least in (
+        ("gain", gain, -np.inf),
+        ("capacity", capacity, 0.0),
+        ("usage", usage, 0.0),
+        ("total", np.asarray(total, dtype=np.float64), 0.0),
+    ):
+        if np.isnan(values).any() or (values < least).any():
+            raise ValueError(f"{name} must hold numbers{', 0 or larger' if least == 0 else ''}.")
+    if np.isinf(gain).any() or np.isinf(usage).any():
+        raise ValueError("gain and usage must be finite.")
+    if not (usage.sum(axis=1) > 0).all():
+        raise ValueError("usage must be above 0 for at least one expert of each option.")
+    return gain, capacity, usage
 
 
 def _place(problem: _Problem, columns: Bools, flow: Array) -> Places:
