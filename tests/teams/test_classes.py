@@ -377,6 +377,21 @@ def test_a_search_by_other_metrics(metric):
     assert np.isfinite(search.best_score_)
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_cost_by_name_is_that_of_the_search():
+    X, y, said = data()
+    options = {
+        "alphas": [0.1], "kernels": ["linear"], "policies": ["uncertainty"], "random_state": 0,
+        "cost_matrix": [[0, 1, 1, 2], [4, 0, 1, 1], [9, 3, 0, 1], [8, 8, 2, 0]], "deferral_cost": 0.3,
+    }  # fmt: skip
+    named = AssistedSVCCV(scoring="cost", **options).fit(X, y, human_labels=said)
+    default = AssistedSVCCV(**options).fit(X, y, human_labels=said)
+    # Means of folds of equal sizes: the same figure by two routes.
+    assert named.best_score_ == pytest.approx(default.best_score_, rel=1e-9)
+    cheap = AssistedSVCCV(scoring="error", **options).fit(X, y, human_labels=said)
+    assert named.best_score_ < cheap.best_score_ - 0.05
+
+
 def test_a_search_spends_less_than_the_budget_where_that_is_better():
     """The human knows only the cases of which the machine is least sure, so few of them."""
     rng = np.random.RandomState(0)

@@ -12,7 +12,8 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose
 from sklearn.exceptions import FitFailedWarning
 
-from deferlearn.objective import NumericalError, SVMObjective
+from deferlearn.kernels.gram import make_gram
+from deferlearn.objective import NumericalError, SVMObjective, svm
 from deferlearn.teams import context, samples, search_team
 from deferlearn.teams.context import FoldContext
 from tuned import HUMAN, SPLITS, X, Y, held_out_margins, tuned
@@ -204,3 +205,26 @@ def test_a_search_warns_of_what_it_leaves_out(monkeypatch: pytest.MonkeyPatch) -
         search.fit(X, Y, human_labels=HUMAN)
     tried = {params["alpha"] for params in search.cv_results_["params"]}
     assert tried == set(ALPHAS) - {bad}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_machines_of_several_classes_share_kernel_values(
+    monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """The kernel of each fold's samples is evaluated once, and each machine is what it is alone."""
+    codes = np.digitize(X[:, 0], [-0.4, 0.4])
+    search = tuned(kernels=[{"kernel": "linear", **KINDS[kind]}], alphas=ALPHAS)
+    ctx = search.open_search(DATA.get(kind, X), codes, human_labels=codes[::-1]).context
+    made = []
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        made.append(arguments)
+        return make_gram(*arguments, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(svm, "make_gram", counted)
+        together = [ctx.with_machine(settings).class_scores() for settings in ctx.machines]
+    assert len(made) == len(SPLITS)
+    monkeypatch.delattr(SVMObjective, "with_labels")  # then each is solved from nothing
+    for number, found in enumerate(together):
+        assert_allclose(found, alone(ctx, number).class_scores(), rtol=0, atol=1e-9)

@@ -524,11 +524,21 @@ def test_tiny_classes_and_equal_rows(few, more, human, machine, seed):
     ("n", "n_classes", "left_out"),
     [(5000, 2, False), (5001, 2, True), (1000, 5, False), (1001, 5, True)],
 )
-def test_large_searches_leave_out_machines_trained_without_the_deferred(n, n_classes, left_out):
+def test_large_searches_leave_out_machines_trained_without_the_deferred(
+    n, n_classes, left_out, capsys
+):
     cases = np.random.default_rng(0).normal(size=(n, 2))
     labels = np.arange(n) % n_classes
-    policies = TeamCV().open_search(cases, labels, human_labels=np.roll(labels, 1)).policies
-    for policy in ("margin", "forest", "assisted"):
-        assert (policy not in policies) == left_out
-    asked = TeamCV(policies=["margin"]).open_search(cases, labels, human_labels=np.roll(labels, 1))
-    assert list(asked.policies) == ["margin"]
+    human = np.roll(labels, 1)
+    for kind, costly in (
+        (TeamCV, {"margin", "forest", "assisted"}),
+        (AssistedSVCCV, {"margin", "forest"}),
+    ):
+        everything = kind().open_search(cases[:20], labels[:20], human_labels=human[:20])
+        policies = kind(verbose=1).open_search(cases, labels, human_labels=human).policies
+        missing = set(everything.policies) - set(policies)
+        assert missing == (costly if left_out else set())
+        said = capsys.readouterr().out
+        assert (f"{n:,} samples: without margin, forest" in said) == left_out
+        asked = kind(policies=["margin"]).open_search(cases, labels, human_labels=human)
+        assert list(asked.policies) == ["margin"]

@@ -128,7 +128,7 @@ def automation_curve(
         `deferred`, `classes`, `grades` and `pos_label`. No sign is changed, unlike in a scorer. None
         means "error" and "f1" for two classes, and "error" and "macro_f1" for more.
     batch : bool, default=True
-        True: cases are deferred by the paper's batch rule (`defer_top`). False: one at a time (`defer`).
+        True: cases are deferred by the batch rule (`defer_top`). False: one at a time (`defer`).
     groups : array-like of shape (n_samples,), default=None
         Groups, such as patients, that every split keeps together.
     random_state : int, RandomState or None, default=None

@@ -23,6 +23,7 @@ estimate of that part is without bias (Bengio and Grandvalet, 2004). `widening` 
 Nadeau and Bengio (2003), a variance of :math:`\sigma^2 / n + \sigma^2 / n_{train}`.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -30,7 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from deferlearn._utils.types import Array, Index
+from deferlearn._utils.types import Array, Bools, Index
 
 Ends = tuple[float, float]
 
@@ -240,6 +241,58 @@ def gap_interval(one: Interval, other: Interval) -> Interval:
     below = np.hypot(one.mean - one.low, other.high - other.mean)
     above = np.hypot(one.high - one.mean, other.mean - other.low)
     return Interval(mean, mean - float(below), mean + float(above))
+
+
+def auc_interval(
+    scores: Array, positive: Bools, group: Index, confidence: float = CONFIDENCE
+) -> Interval:
+    """The area under the ROC curve with its interval: how often a positive case has the higher score.
+
+    DeLong's variance, in which the terms of a group are added before they are squared (as Obuchowski's
+    for grouped cases), on the scale of log odds, so that the interval stays between 0 and 1.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n,)
+        The higher, the more a case looks like a positive one.
+    positive : ndarray of bool of shape (n,)
+        Which cases are positive; there must be both kinds.
+    group : ndarray of int of shape (n,)
+        Cases with the same number belong together.
+    confidence : float, default=0.95
+        Level of the interval.
+
+    Returns
+    -------
+    interval : Interval
+        Where the scores part the classes without a mistake nothing is known of the variance: the ends
+        are then those of `share_interval`, as if each group of the rarer kind were one case.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from deferlearn.evaluation.intervals import auc_interval
+    >>> scores = np.r_[np.arange(20.0), np.arange(8.0, 28.0)]
+    >>> found = auc_interval(scores, np.arange(40) >= 20, np.arange(40))
+    >>> round(found.mean, 3), round(found.low, 3), round(found.high, 3)
+    (0.82, 0.656, 0.916)
+    """
+    ranks = stats.rankdata(scores)
+    m, n = int(positive.sum()), int((~positive).sum())
+    # How often each case stands on the right side of one of the other kind; ties count half.
+    above = (ranks[positive] - stats.rankdata(scores[positive])) / n
+    below = 1.0 - (ranks[~positive] - stats.rankdata(scores[~positive])) / m
+    area = float(above.mean())
+    influence = np.empty(len(scores))
+    influence[positive], influence[~positive] = (above - area) / m, (below - area) / n
+    sums = _sums(influence[None, :], group)[0]
+    error = math.sqrt(float((sums**2).sum()) * len(sums) / max(len(sums) - 1, 1))
+    if error == 0.0 or not 0.0 < area < 1.0:
+        rarer = min(len(np.unique(group[positive])), len(np.unique(group[~positive])))
+        return Interval(area, *share_interval(round(area * rarer), rarer, confidence))
+    half = single_critical(group, confidence) * error / (area * (1.0 - area))
+    odds = math.log(area / (1.0 - area))
+    return Interval(area, *(1.0 / (1.0 + math.exp(-end)) for end in (odds - half, odds + half)))
 
 
 def design_effect(values: Array, group: Index) -> float:

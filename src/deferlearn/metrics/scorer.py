@@ -137,7 +137,7 @@ def make_team_scorer(
         errors need ``pos_label=...``, and "grade_error" and "quadratic_kappa" need ``grades=[...]``,
         unless the estimator knows their order from its parameter `classes`.
     batch : bool, default=False
-        False: cases are deferred one at a time (`defer`). True: the paper's batch rule, the top
+        False: cases are deferred one at a time (`defer`). True: the batch rule, the top
         cases of the test set (`defer_top`).
     greater_is_better : bool, default=None
         With False the value gets a minus sign, as in scikit-learn's ``neg_*`` scorers. None chooses

@@ -30,7 +30,7 @@ class AssistedSVCCV(SearchTeam):
     alphas : int or array-like of float, default=9
         Values of alpha to try; a number means that many values from 0.001 to 10, evenly spaced on a
         logarithmic scale.
-    policies : sequence, default=DEFAULT_POLICIES
+    policies : "auto" or sequence, default="auto"
         Ways to choose the deferred cases, from simple to elaborate; of those that nearly tie the first is
         chosen.
 
@@ -45,9 +45,13 @@ class AssistedSVCCV(SearchTeam):
         - any other team, not fitted, with the methods of `AssistedSVC`. Its alpha, kernel, budget,
           costs, folds and random_state are set here, where it has such parameters.
 
-        Human time is not spent on a tie: where nothing does better than "automation", that is chosen. The
-        default has it last, so that it is chosen only there, and leaves out "predicted_error" and "mlp",
-        which are slow.
+        "auto" is "uncertainty", "advantage", "advantage_by_region", "advantage_forest", "margin", "forest"
+        and "automation". On more than 5,000 samples, counted once for each machine that several classes
+        need, the two are left out that train machines without the deferred samples ("margin", "forest"):
+        they take longer than all the others together. Name them to have them.
+
+        Human time is not spent on a tie: where nothing does better than "automation", that is chosen. It
+        is last, so that it is chosen only there.
     kernels : "auto" or sequence of str or dict, default="auto"
         Kernels to try: a name, or a dict such as ``{"kernel": "rbf", "gamma": 0.1}``. The name "rbf" stands
         for three widths, by the distances between samples: with their median square D, gamma is 0.3 / D,
@@ -57,7 +61,7 @@ class AssistedSVCCV(SearchTeam):
         None is the mean cost of the team's answers: the class weight where the answer is wrong, and
         `deferral_cost` for each deferred case; without these two, the error. Otherwise a metric of
         `deferlearn.metrics`, by name or as a function; metrics need `human_labels`, and are computed
-        fold by fold.
+        fold by fold. "cost" takes `cost_matrix` and `deferral_cost` from this search.
     cv : int, splitter or iterable of (train, test), default=5
         Folds; a number of them is stratified, and keeps groups whole if `fit` is given groups. Each
         sample is held out once, and judged by teams fitted on all samples outside its fold.
@@ -129,7 +133,6 @@ class AssistedSVCCV(SearchTeam):
 
     _: KW_ONLY
     alphas: Any = 9
-    policies: Sequence[Any] = DEFAULT_POLICIES
     kernels: Any = "auto"
     fit_intercept: bool = True
 
@@ -145,15 +148,19 @@ class AssistedSVCCV(SearchTeam):
         return machines_of(self.alphas, kernels, self.fit_intercept, X, y)
 
     def _policies(self) -> Sequence[Any]:
-        return self.policies
+        return DEFAULT_POLICIES if isinstance(self.policies, str) else self.policies
 
     def check_parameters(self) -> None:
         """Refuse parameters of the wrong type or range."""
-        for name in ("policies",) if self._auto_kernels() else ("policies", "kernels"):
+        for name in ("policies", "kernels"):
             given = getattr(self, name)
+            if isinstance(given, str) and given == "auto":
+                continue
             ordered = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str)
             if not ordered or not len(given):
-                raise ValueError(f"{name}={given!r} must be a list with at least one entry.")
+                raise ValueError(
+                    f"{name}={given!r} must be 'auto' or a list with at least one entry."
+                )
         super().check_parameters()
         if self._auto_kernels():
             return

@@ -225,8 +225,10 @@ def _class_scores(
     share = len(alphas) > 1 and len(test) * len(train) <= SHARED_VALUES
     values = whole.settings.kernel_values(new, whole.X) if share else None
     found: list[Any] = [[] for _ in alphas]
+    first: Any = None  # the objective whose kernel values the machines of the other classes share
     for part in whole.told_apart():
-        for place, objective in part.objectives(alphas):
+        for place, objective in part.objectives(alphas, like=first):
+            first = objective if first is None else first
             if isinstance(objective, NumericalError) or isinstance(found[place], NumericalError):
                 found[place] = objective if isinstance(objective, NumericalError) else found[place]
                 continue

@@ -34,7 +34,8 @@ class DeferralPolicy(BaseEstimator):
 
     - ``"margin"``: ``DeferralPolicy()``, logistic regression on the absolute margin
       :math:`|w^T \phi(x) + b|`, as in the paper's experiments on real data;
-    - ``"mlp"``: a perceptron with one hidden layer on standardised x, as in its synthetic ones;
+    - ``"mlp"``: a perceptron with one hidden layer on x, as in its synthetic ones; x is standardised, of
+      which the paper says nothing;
     - a classifier ``clf``: ``DeferralPolicy(clf, features="x")``.
 
     The form of the paper's appendix, one slope and no intercept on the signed margin, is

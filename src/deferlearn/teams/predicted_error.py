@@ -69,8 +69,8 @@ class PredictedErrorTriage(Triage):
         gives the answer with the smallest expected cost.
     error_model : classifier or None, default=None
         The model that predicts errors from x; it needs `predict_proba`, and is cloned for each of the two.
-        None is the paper's perceptron on standardised features: 100 hidden ReLU units, an L2 penalty,
-        stochastic gradient descent.
+        None is the paper's perceptron (100 hidden ReLU units, an L2 penalty, stochastic gradient
+        descent), on standardised features, of which the paper says nothing.
     machine : classifier or None, default=None
         None is the SVM with the parameters above. Any other classifier with `predict_proba` or
         `decision_function` is fitted by itself, and calibrated on held-out samples. For scores of a machine
@@ -223,29 +223,33 @@ class PredictedErrorTriage(Triage):
         return self._model(samples.seen_by(train, train)[read], errs, seed)
 
     def _model(self, X: Any, errs: Bools, seed: int) -> Any:
-        """A classifier fitted on who errs."""
-        if len(errs) == 0:  # no answer is known outside of a fold
-            return DummyClassifier().fit(np.zeros((1, X.shape[1])), [0])
-        if errs.all() or not errs.any():
-            model: Any = DummyClassifier()
-        elif self.error_model is None:
-            scaler = StandardScaler(with_mean=not hasattr(X, "tocsr"))  # zeros stay zeros
-            network = MLPClassifier((HIDDEN_UNITS,), solver="sgd", max_iter=EPOCHS)
-            model = make_pipeline(scaler, network)
-        else:
-            model = clone(self.error_model)
-        seed_all(model, seed)
-        with warnings.catch_warnings():
-            # How good a ranking is shows in its deferrals, not in the last digits of the weights.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            return model.fit(X, errs.astype(np.int64))
+        return fit_error_model(X, errs, seed, self.error_model)
 
     def _rank_by(self, ranker: Any, X: Any, margin: Array) -> Array:
         machine, human = ranker
-        return _probability_of_error(machine, X) - _probability_of_error(human, X)
+        return probability_of_error(machine, X) - probability_of_error(human, X)
 
 
-def _probability_of_error(model: Any, X: Any) -> Array:
+def fit_error_model(X: Any, errs: Bools, seed: int, error_model: Any = None) -> Any:
+    """A classifier fitted on who errs; None is the paper's perceptron, on standardised features."""
+    if len(errs) == 0:  # no answer is known outside of a fold
+        return DummyClassifier().fit(np.zeros((1, X.shape[1])), [0])
+    if errs.all() or not errs.any():
+        model: Any = DummyClassifier()
+    elif error_model is None:
+        scaler = StandardScaler(with_mean=not hasattr(X, "tocsr"))  # zeros stay zeros
+        network = MLPClassifier((HIDDEN_UNITS,), solver="sgd", max_iter=EPOCHS)
+        model = make_pipeline(scaler, network)
+    else:
+        model = clone(error_model)
+    seed_all(model, seed)
+    with warnings.catch_warnings():
+        # How good a ranking is shows in its deferrals, not in the last digits of the weights.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(X, errs.astype(np.int64))
+
+
+def probability_of_error(model: Any, X: Any) -> Array:
     """Probability of the class 1; a model that has seen one class knows no other."""
     if len(model.classes_) == 1:
         return np.full(X.shape[0], float(model.classes_[0]))

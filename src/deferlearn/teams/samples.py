@@ -141,22 +141,25 @@ class Samples:
         return replace(self, settings=replace(self.settings, alpha=alpha))
 
     def objectives(
-        self, alphas: Sequence[float]
+        self, alphas: Sequence[float], like: Any = None
     ) -> Iterator[tuple[int, "MachineObjective | NumericalError"]]:
         """Objectives that differ in alpha only, each with its place; the largest alpha first.
 
         A kernel's matrix is evaluated once, and the solution followed from one alpha to the next. With the
         linear kernel a fresh solution of thousands of samples costs less than the path. In the place of
-        an objective that cannot be solved is the error that says so.
+        an objective that cannot be solved is the error that says so. Kernel values are shared with
+        ``like``, the first objective that this method gave for other labels of the same samples.
         """
         from deferlearn.objective import NumericalError
 
         last: Any = None
         follow = not self.settings.linear or len(self) <= LINEAR_PATH
-        for place in np.argsort(-np.asarray(alphas), kind="stable").tolist():
+        for step, place in enumerate(np.argsort(-np.asarray(alphas), kind="stable").tolist()):
             found: Any = None
-            if follow and hasattr(last, "with_alpha"):
-                with suppress(NumericalError):  # it may be solved alone
+            with suppress(NumericalError):  # it may be solved alone
+                if step == 0 and hasattr(like, "with_labels"):
+                    found = like.with_labels(self.y)
+                elif follow and hasattr(last, "with_alpha"):
                     found = last.with_alpha(alphas[place])
             try:
                 found = self.with_alpha(alphas[place]).objective() if found is None else found

@@ -253,6 +253,9 @@ class Search:
             by_fold = np.array([gain[fold].mean() for fold in folds])
             return Trial(deferred, by_fold, by_group(gain, self.groups))
         function, larger = find_metric(self.scoring)
+        # A cost that is asked for by name is that of the search's own parameters.
+        own = ("deferral_cost", "cost_matrix") if self.scoring == "cost" else ()
+        costs = {name: self.common[name] for name in own}
         said = np.where(deferred, answers_of(samples), samples.classes[answers])
 
         def value_in(fold: Index) -> float:
@@ -264,6 +267,7 @@ class Search:
                 lambda: part,
                 samples.classes,
                 ordered=samples.coding.graded,
+                **costs,
             )
             if not np.isfinite(value):
                 raise ValueError(

@@ -32,6 +32,10 @@ from deferlearn.teams.samples import Samples
 from deferlearn.teams.search import WINNER, Search
 from deferlearn.teams.team import Team
 
+# On more samples than this, counted once per machine with several classes, policies that train machines
+# without the deferred samples would take longer than all the others together.
+MOST_FOR_OWN_MACHINES = 5000
+
 
 def _winner_has(name: str) -> Callable[[Any], bool]:
     """Whether the winner has a method."""
@@ -60,6 +64,7 @@ class SearchTeam(Team):
 
     budget: Any = 0.2
     _: KW_ONLY
+    policies: Any = "auto"
     scoring: Any = None
     cv: Any = 5
     n_refined: Any = 2
@@ -225,8 +230,15 @@ class SearchTeam(Team):
         raise NotImplementedError
 
     def _policies_for(self, samples: Samples) -> Sequence[Any]:
-        """The policies to try on these samples."""
-        return self._policies()
+        """The policies to try: on very many samples, without costly ones that were not asked for."""
+        policies = self._policies()
+        n = len(samples) * samples.coding.n_machines
+        if not isinstance(self.policies, str) or n <= MOST_FOR_OWN_MACHINES:
+            return policies
+        tried = [policy for policy in policies if resolve_team(policy).shares_machines]
+        left_out = ", ".join(policy for policy in policies if policy not in tried)
+        self._say(f"{len(samples):,} samples: without {left_out}, which would take long")
+        return tried
 
     def _more(self, samples: Samples, groups: Any, seed: int) -> dict[str, Any]:
         """Further attributes of the search."""

@@ -465,9 +465,9 @@ class Team(ClassifierMixin, BaseEstimator):
     ) -> Bools:
         """The cases of this batch that belong most with a human, as many as the budget says.
 
-        This is the paper's rule: it needs all cases at once, and what happens to one depends on the
-        others. Of cases with equal scores the first are taken. If no sample was deferred in training, no
-        case is deferred here either.
+        This is the rule of the paper's triage baselines and, for all methods, of its authors' program. It
+        needs all cases at once, and what happens to one depends on the others. Of cases with equal scores
+        the first are taken. If no sample was deferred in training, no case is deferred here either.
 
         Parameters
         ----------

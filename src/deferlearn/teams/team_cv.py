@@ -13,7 +13,6 @@ from deferlearn._utils.checks import check_flag, is_whole, plain
 from deferlearn._utils.types import Array
 from deferlearn.teams.blend import settings_from
 from deferlearn.teams.brought import BroughtSettings, GivenScores, check_machine, takes_sparse
-from deferlearn.teams.candidates import resolve_team
 from deferlearn.teams.context import FoldContext
 from deferlearn.teams.folds import stratified_folds
 from deferlearn.teams.forest import ForestClassifier
@@ -40,9 +39,6 @@ OTHERS_OF_SEVERAL = {
     "forest": ("random forest", RandomForestClassifier(n_estimators=100)),
     "boosting": ("gradient boosting", HistGradientBoostingClassifier(max_iter=60)),
 }
-# On more samples than this, counted once per machine with several classes, policies that train machines
-# without the deferred samples would take longer than all the others together.
-MOST_FOR_OWN_MACHINES = 5000
 # With several classes, the human's errors are harder to foresee, so that a smaller budget is tried, too.
 SHARES = (1.0, 0.5, 0.25)
 AUTO_MACHINES = ("linear", "rbf", "forest", "boosting")
@@ -93,7 +89,7 @@ class TeamCV(SearchTeam):
         "auto" is "expected_cost", "uncertainty", "advantage", "advantage_by_region", "advantage_forest",
         "margin", "forest", "assisted" and "automation". On more than 5,000 samples, counted once for each
         SVM that several classes need, those three are left out that train machines without the
-        deferred samples ("margin", "forest", "assisted"), for the time they take.
+        deferred samples ("margin", "forest", "assisted"), for the time they take: name them to have them.
 
         Human time is not spent on a tie: where asking does no better than "automation", that is chosen.
         With more than two classes, teams that spend half or a quarter of the budget are tried, too.
@@ -182,7 +178,6 @@ class TeamCV(SearchTeam):
 
     _: KW_ONLY
     machines: Any = "auto"
-    policies: Any = "auto"
     alphas: Any = 7
     blend: bool = True
     n_repeats: Any = 2
@@ -223,14 +218,6 @@ class TeamCV(SearchTeam):
 
     def _policies(self) -> Sequence[Any]:
         return AUTO_POLICIES if isinstance(self.policies, str) else self.policies
-
-    def _policies_for(self, samples: Samples) -> Sequence[Any]:
-        policies = self._policies()
-        if not isinstance(self.policies, str) or (
-            len(samples) * samples.coding.n_machines <= MOST_FOR_OWN_MACHINES
-        ):
-            return policies
-        return [policy for policy in policies if resolve_team(policy).shares_machines]
 
     def _machines(self, X: Any, y: Array, several: bool) -> list[Any]:
         if self._given_scores:

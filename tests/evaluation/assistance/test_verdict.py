@@ -382,7 +382,7 @@ def test_works_without_extras():
         [sys.executable, "-W", "error", "-c", textwrap.dedent(code)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=60,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
