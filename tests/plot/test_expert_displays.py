@@ -8,7 +8,6 @@ from matplotlib.figure import Figure
 from deferlearn.experts import Skills, estimate_skills
 from deferlearn.experts.skills import ALIKE, BETTER, UNKNOWN, WORSE
 from deferlearn.plot import LoadDisplay, SkillsDisplay
-from deferlearn.plot.load import capacity_shares
 from deferlearn.plot.skills import verdict_groups
 from experts_team import CAPACITY, expert_team
 
@@ -188,19 +187,6 @@ def test_from_a_fitted_team():
     assert loads.load == team.load_
     assert loads.capacity == CAPACITY
     assert loads.prices == team.prices_
-
-
-class Counted:
-    capacity = {"Ann": 30, "Bob": 0.2}  # noqa: RUF012
-    load_ = {"Ann": 0.1, "Bob": 0.2}  # noqa: RUF012
-    prices_ = {"Ann": 0.1, "Bob": 0.2}  # noqa: RUF012
-
-
-def test_capacities_in_numbers_of_samples():
-    assert capacity_shares(Counted(), 300) == {"Ann": 0.1, "Bob": 0.2}
-    assert LoadDisplay.from_estimator(Counted(), n_samples=300).capacity["Ann"] == 0.1
-    with pytest.raises(ValueError, match="capacity of 'Ann' is 30 of the training samples: give"):
-        LoadDisplay.from_estimator(Counted())
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from deferlearn.report import case_report, select_report_cases
 from deferlearn.report.refit_study import RefitStudy, budgets_to_try, draw_cases
 from deferlearn.report.where import MISSING, quarters
 from deferlearn.tables import TableError, TabularTeam, fit_table, select_cases
-from deferlearn.tables.decisions import unfitted_copy
+from deferlearn.tables.held_out import unfitted_copy
 from deferlearn.teams import FullAutomation, UncertaintyTriage
 
 READERS = ("reader_1", "reader_2")

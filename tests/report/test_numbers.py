@@ -231,6 +231,15 @@ def test_found_and_false_alarms(two):
     reached = {(np.mean(score[~ill] >= cut), np.mean(score[ill] >= cut)) for cut in score}
     assert {tuple(pair) for pair in curve} <= reached | {(0.0, 0.0)}
     assert len(curve) > 20
+    # The area by counting pairs; its interval holds what a bootstrap gives.
+    pairs = np.sign(score[ill][:, None] - score[~ill]) / 2 + 0.5
+    said = re.search(r"higher for \S+ in (\d+) \((.*?)\)", two.section("classes"))
+    area, low, high = plain(said[0])
+    assert area == pytest.approx(1000 * pairs.mean(), abs=0.51)
+    rng = np.random.default_rng(0)
+    rows, columns = (rng.integers(0, n, (300, n)) for n in pairs.shape)
+    drawn = [pairs[i][:, j].mean() for i, j in zip(rows, columns, strict=True)]
+    np.testing.assert_allclose([low, high], 1000 * np.quantile(drawn, [0.025, 0.975]), atol=25)
 
 
 def parts_of(case, column):

@@ -243,9 +243,9 @@ def test_mistakes_are_named(model):
     with pytest.raises(TableError, match="does not know the expert 'x'; it knows 'reader_1', 'rea"):
         ExpertRouter(model, capacity={"x": 1})
     for wrong in (1.5, -1, -0.5, "10", None, True, float("nan")):
-        with pytest.raises(TableError, match="of 'reader_1' must be a share from"):
+        with pytest.raises(TableError, match=r"capacity\['reader_1'\]=.* must be a share from"):
             ExpertRouter(model, capacity={"reader_1": wrong})
-    with pytest.raises(TableError, match="leave no time to any expert"):
+    with pytest.raises(TableError, match="leaves no time to any expert"):
         ExpertRouter(model, capacity={"reader_1": 0})
     with pytest.raises(TableError, match="use_full_budget is for a model without experts"):
         ExpertRouter(model, use_full_budget=True)
@@ -281,3 +281,20 @@ def test_reasons_say_what_time_is_worth():
     assert kept == "no expert has time for a case of this batch"
     (kept,) = in_batch(who[1:], -gains[:1], {"Ann": 1, "Bob": 0}, 1)
     assert kept == "no expert is expected to do better than the machine here"
+
+
+def test_the_machine_is_asked_once_per_chunk(model, new, monkeypatch):
+    asked = []
+    own = type(model.team)._new
+
+    def spy(team, X):
+        asked.append(len(X))
+        return own(team, X)
+
+    monkeypatch.setattr(type(model.team), "_new", spy)
+    new = strange(new, [3])  # one more of them needs an expert
+    routed(model, new, split=20)
+    assert asked == [20, 40]
+    asked.clear()
+    model.decider().decide(new)
+    assert asked == [60]

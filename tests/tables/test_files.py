@@ -40,7 +40,7 @@ def test_every_cell_comes_back_as_it_was_written(tmp_path_factory, rows, size, d
 
 
 def test_rows_cross_the_blocks_that_are_parsed(tmp_path, monkeypatch):
-    monkeypatch.setattr("deferlearn.tables.files.BLOCK", 200)
+    monkeypatch.setattr("deferlearn.tables.opening.BLOCK", 200)
     cases = make_cases(60)
     file = open_table(write_csv(tmp_path / "t.csv", cases))
     read = [row for chunk in file.chunks(7) for row in chunk.column("id").to_pylist()]

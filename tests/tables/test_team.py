@@ -8,7 +8,7 @@ import pytest
 import deferlearn
 from case_tables import make_cases
 from deferlearn.tables import Router, TableError, as_table, fit_table, make_team, select_cases
-from deferlearn.tables.decisions import MAX_CASES, cross_validated_errors, sampled_rows
+from deferlearn.tables.held_out import MAX_CASES, cross_validated_errors, sampled_rows
 from deferlearn.teams import AssistedSVCCV
 
 
@@ -116,7 +116,7 @@ def test_reasons_tell_the_expected_errors_of_the_team(cases, search):
 def test_of_many_cases_a_sample_is_judged(group, monkeypatch):
     """Above the limit nothing was judged, and nothing was said."""
     assert MAX_CASES == 1000
-    monkeypatch.setattr("deferlearn.tables.decisions.MAX_CASES", 60)
+    monkeypatch.setattr("deferlearn.tables.held_out.MAX_CASES", 60)
     cases = select_cases(make_cases(), "diagnosis", humans=["reader_1"], group=group)
     model = fit_table(cases, alpha=0.1, drop=["id", "reader_2"])
     errors = cross_validated_errors(model, cases)

@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
-from deferlearn._utils.checks import is_whole
 from deferlearn._utils.words import distinct_names
-from deferlearn.experts.capacity import as_shares, check_capacity
 from deferlearn.plot._frame import require_matplotlib, wrap_label
 from deferlearn.plot.curves import COLOURS
 
@@ -22,31 +20,6 @@ WIDTH, ROW, AROUND = 5.4, 0.3, 1.25
 LETTERS, THICK, PRICES = 9.0, 0.62, 0.24
 
 HEADING = "errors avoided per\n1,000 more cases"
-
-
-def capacity_shares(team: Any, n_samples: int | None = None) -> dict[str, float]:
-    """What each expert of a team can take, as a share of the cases, as `load_` is.
-
-    Parameters
-    ----------
-    team : ExpertTeam
-        A fitted one.
-    n_samples : int or None, default=None
-        The number of training samples; only needed for capacities that are numbers of cases.
-
-    Returns
-    -------
-    shares : dict
-    """
-    capacity = check_capacity(team.capacity)
-    counted = [name for name, value in capacity.items() if is_whole(value)]
-    if counted and n_samples is None and any(capacity[name] for name in counted):
-        raise ValueError(
-            f"the capacity of {counted[0]!r} is {capacity[counted[0]]} of the training samples: give their "
-            "number as n_samples, so that it can be compared with the load"
-        )
-    shares = as_shares(capacity, 1 if n_samples is None else n_samples)
-    return dict(zip(capacity, shares.tolist(), strict=True))
 
 
 def price_words(price: float) -> str:
@@ -75,18 +48,19 @@ def price_words(price: float) -> str:
 
 @dataclass(eq=False, repr=False)
 class LoadDisplay:
-    """The load of each expert against her capacity, and what one more case in her time would be worth.
+    """The load of each expert against the capacity, and what one more case would be worth.
 
-    A bar is the share of the cases that an expert gets, and the frame around it is what she can take.
-    Beside it stands the price of her time: the errors that the team would avoid, per 1,000 more cases. It
-    holds for the next few cases; of many more, each is worth less. `from_estimator` makes the display.
+    A bar is the share of the cases that an expert gets, and the frame around it is the capacity.
+    Beside it stands the price of the expert's time: the errors that the team would avoid, per 1,000 more
+    cases. It holds for the next few cases; of many more, each is worth less. `from_estimator` makes the
+    display.
 
     Parameters
     ----------
     load : dict
-        For each expert the share of the cases that she gets.
+        For each expert the share of the cases that this expert gets.
     capacity : dict
-        The share that she can take.
+        The share that the expert can take.
     prices : dict
         What one more case is worth, in errors avoided.
 
@@ -133,7 +107,6 @@ class LoadDisplay:
         cls,
         estimator: Any,
         *,
-        n_samples: int | None = None,
         ax: Axes | None = None,
         **kwargs: Any,
     ) -> LoadDisplay:
@@ -143,8 +116,6 @@ class LoadDisplay:
         ----------
         estimator : ExpertTeam
             A fitted one.
-        n_samples : int or None, default=None
-            The number of training samples; only needed for capacities that are numbers of cases.
         ax : matplotlib Axes, default=None
             Where to draw; None makes a new figure.
         **kwargs
@@ -159,8 +130,7 @@ class LoadDisplay:
             raise TypeError(
                 f"the picture needs a fitted ExpertTeam with load_; {type(estimator).__name__} has none"
             )
-        capacity = capacity_shares(estimator, n_samples)
-        display = cls(estimator.load_, capacity=capacity, prices=estimator.prices_)
+        display = cls(estimator.load_, capacity=estimator.capacity_, prices=estimator.prices_)
         return display.plot(ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, *, width: float = WIDTH) -> LoadDisplay:

@@ -53,6 +53,11 @@ def certificate(model: TabularTeam) -> dict[str, Any]:
             f"This model ({type(chosen).__name__}) does not defer any training cases, so there is no "
             "selection and nothing to certify. Only the errors show how good its decisions are."
         )
+    elif model.card_.get("experts"):
+        missing = (
+            "The file of a model of several experts holds no certificate: it needs the training data, so "
+            "that only ExpertTeam.certify() gives one, before the model is stored."
+        )
     elif not hasattr(chosen, "certificate_"):
         missing = (
             "The model was stored without a certificate, since computing it can take longer than the fit. "

@@ -157,7 +157,9 @@ def _errors(
     for who, held_out in (card.get("errors") or {}).items():
         expected[who] = (held_out["wrong"], held_out["cases"])
     human = card["human"]
-    if expected["human"] is None and human["error"] is not None:
+    # If experts are told apart, the human of the card is their majority, and no expert is.
+    known_alone = human["error"] is not None and not card.get("experts")
+    if expected["human"] is None and known_alone:
         expected["human"] = (round(human["error"] * human["read"]), human["read"])
     known = {who: counts for who, counts in expected.items() if counts is not None}
     level = 1 - (1 - CONFIDENCE) / max(len(known), 1)

@@ -16,7 +16,7 @@ KINDS = {BETTER: "good", WORSE: "bad", UNKNOWN: "hollow"}
 
 
 def skill_intervals(found: Row, told: PerThousand) -> Markup:
-    """The error rate of each expert with its interval, in a row below the verdict on her."""
+    """The error rate of each expert with its interval, in a row below the verdict."""
     rows = found["rows"]
     scale = ticks(max(0.001, *(row["error"]["upper"] for row in rows)))
     wide = WIDTH - LABELS - RIGHT
@@ -50,7 +50,7 @@ def skill_intervals(found: Row, told: PerThousand) -> Markup:
 
 
 def load_bars(found: Row, told: PerThousand) -> Markup:
-    """What each expert gets, framed by what she can take, with the price of her time."""
+    """What each expert gets, framed by the capacity, with the price of the expert's time."""
     rows = found["rows"]
     scale = ticks(max(0.001, *(max(row["load"], row["capacity"]) for row in rows)))
     wide = WIDTH - LABELS - PRICES
@@ -79,7 +79,7 @@ def load_bars(found: Row, told: PerThousand) -> Markup:
         for row in rows
     )
     picture = Picture(
-        "p-load", "Load of each expert against her capacity", f"Of 1,000 cases: {said}."
+        "p-load", "Load of each expert against the capacity", f"Of 1,000 cases: {said}."
     )
     bottom = top + ROW * len(rows) + 4
     grid = _grid([(x(tick), tick) for tick in scale], top, bottom, "of 1,000 cases")

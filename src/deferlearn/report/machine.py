@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deferlearn._utils.types import Array
 from deferlearn.tables.cases import Cases
+from deferlearn.tables.expert_reasons import expected_of
 from deferlearn.tables.routed import DECISION, PROBABILITY
 from deferlearn.tables.team import TabularTeam
 
@@ -22,8 +24,16 @@ def machine_probabilities(routed: Any, classes: Sequence[str]) -> Array:
     return sure
 
 
-def expected_errors(model: TabularTeam, cases: Cases) -> tuple[Array, Array] | None:
-    """How often machine and human are expected to err on cases like each one, if the model learned it."""
+def expected_errors(
+    model: TabularTeam, cases: Cases, experts: NDArray[Any] | None = None
+) -> tuple[Array, Array] | None:
+    """How often machine and human are expected to err on cases like each one, if the model learned it.
+
+    If experts are told apart, ``experts`` are those to whom the cases go, or would go first.
+    """
+    if experts is not None:
+        machine, each = model.team.expected_errors(model.encoder.transform(cases.features))
+        return machine, expected_of(experts, each, model.team.experts_)[0]
     if not hasattr(model.chosen, "expected_errors"):
         return None
     found: tuple[Array, Array] | None

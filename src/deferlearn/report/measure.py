@@ -13,7 +13,7 @@ from deferlearn.report.cases import ReportCases
 from deferlearn.report.drift import drift
 from deferlearn.report.effect import by_class, effect, errors
 from deferlearn.report.estimates import Row, groups_of
-from deferlearn.report.experts import experts_of
+from deferlearn.report.experts import asked_experts, experts_of
 from deferlearn.report.machine import (
     decision_values,
     expected_errors,
@@ -33,6 +33,7 @@ from deferlearn.report.where import who_errs_where
 from deferlearn.report.words import PerThousand
 from deferlearn.tables.decisions import Decisions
 from deferlearn.tables.errors import TableError
+from deferlearn.tables.expert_routing import ExpertRouter
 from deferlearn.tables.routing import Router
 from deferlearn.tables.team import TabularTeam
 
@@ -173,12 +174,19 @@ def case_report(
     (1, 30)
     """
     card, cases, group = model.card_, chosen.cases, groups_of(chosen.cases)
-    router = Router(model, version=version, probabilities=True)
+    router = (ExpertRouter if card.get("experts") else Router)(
+        model, version=version, probabilities=True
+    )
     ((_, routed),) = list(router.route(lambda: [cases.features]))
+    who, first = asked_experts(model, cases, routed)
     machine = np.array(routed["machine_answer"].to_pylist())
-    stored = Decisions.of(cases, machine, np.array(routed["deferred"].to_pylist()))
+    stored = Decisions.of(cases, machine, np.array(routed["deferred"].to_pylist()), first)
     if not stored.read.any():
-        raise TableError("no human has answered any of the cases with a label")
+        raise TableError(
+            "no human has answered any of the cases with a label"
+            if first is None
+            else "no case has an answer of the expert to whom it goes, or would go first"
+        )
     rows = draw_cases(chosen, refit_cases, seed)
     study = RefitStudy(model, chosen, rows, budgets_to_try(model, quick), quick, seed, n_jobs)
     skipped = "it was not asked for" if refit_cases == 0 else study.obstacle()
@@ -202,6 +210,7 @@ def case_report(
             "groups": None if cases.groups is None else len(set(cases.groups.tolist())),
             "judged": int(judged.read.sum()),
             "readers": cases.reader_errors(),
+            "experts_told_apart": first is not None,
             "seen_in_training": seen,
             "subgroup": chosen.subgroup,
             "roles": cases.roles,
@@ -222,7 +231,7 @@ def case_report(
             if chosen.subgroup_values is None
             else subgroup_gaps(judged, group, chosen.subgroup_values, cases.classes)
         ),
-        "experts": experts_of(model, cases, group, seen),
+        "experts": experts_of(model, cases, who, group, seen),
         "points": operating_points(judged, group, cases.classes, decision_values(routed, seen)),
         # On the cases that it was fitted on, a machine is right more often than on others.
         "reliability": None if seen else reliability(sure, ~stored.wrong("machine"), group),
@@ -242,7 +251,7 @@ def case_report(
             *notes,
             *_unknown_categories(router),
             *dict.fromkeys(" ".join(message.split()) for message in warned),
-            *_cautions(stored, in_sample=seen and judged is stored),
+            *_cautions(judged, first is not None, in_sample=seen and judged is stored),
         ],
     }
     told = per_thousand(numbers)
@@ -250,8 +259,8 @@ def case_report(
         "headline": verdict.headline(numbers["effect"], found, told),
         "findings": verdict.findings(numbers, told),
     }
-    expected = expected_errors(model, cases)
-    return CaseReport(numbers, case_rows(chosen, routed, stored, card, sure, expected))
+    expected = expected_errors(model, cases, first)
+    return CaseReport(numbers, case_rows(chosen, routed, stored, card, sure, expected, first))
 
 
 def per_thousand(numbers: Row) -> PerThousand:
@@ -267,11 +276,17 @@ def _unknown_categories(router: Router) -> list[str]:
     ]
 
 
-def _cautions(stored: Decisions, in_sample: bool) -> list[str]:
+def _cautions(judged: Decisions, experts: bool, in_sample: bool) -> list[str]:
     found = []
-    unread = int((~stored.read).sum())
-    if unread:
-        verb = "is" if unread == 1 else "are"
+    unread = int((~judged.read).sum())
+    verb = "is" if unread == 1 else "are"
+    if unread and experts:
+        deferred = int((judged.deferred & ~judged.read).sum())
+        found.append(
+            f"{counted(unread, 'case')} without an answer of the expert to whom the case goes, or would go "
+            f"first, {verb} not judged. Deferred among them: {deferred}."
+        )
+    elif unread:
         found.append(f"{counted(unread, 'case')} that no human has answered {verb} not judged.")
     if in_sample:
         found.append(

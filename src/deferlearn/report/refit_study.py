@@ -14,7 +14,8 @@ from deferlearn.evaluation.curves import AutomationCurve, automation_curve
 from deferlearn.report.cases import ReportCases
 from deferlearn.tables.cases import Cases
 from deferlearn.tables.columns import CATEGORY, NUMBER
-from deferlearn.tables.decisions import Decisions, held_out_decisions, unfitted_copy
+from deferlearn.tables.decisions import Decisions
+from deferlearn.tables.held_out import held_out_decisions, unfitted_copy
 from deferlearn.tables.team import TabularTeam
 from deferlearn.teams import UncertaintyTriage
 from deferlearn.teams.held_out import splits_of
@@ -29,6 +30,12 @@ TEAM, TRIAGE = "team", "uncertainty triage"
 MACHINE = ("machine", "alpha", "kernel", "degree", "gamma", "coef0", "fit_intercept", "classes")
 # The stages of the study, by which progress is reported.
 HELD_OUT, VERDICT, CURVES = "cases left out", "verdict", "curves"
+
+# Why there is nothing to compare for a model of several experts.
+NOT_FOR_EXPERTS = (
+    "other budgets are compared only for models that do not tell experts apart; the section on the experts "
+    "says what more of each expert's time is worth"
+)
 
 # Called with the stage, the number of fits that are done, and the number of all fits.
 Progress = Callable[[str, int, int], None]
@@ -98,11 +105,16 @@ class RefitStudy:
         """Whether triage by uncertainty is a team of another kind, to compare with."""
         return not isinstance(self.model.chosen, UncertaintyTriage)
 
+    @property
+    def tells_experts_apart(self) -> bool:
+        """Whether the model is one of several experts, which other budgets are not compared for."""
+        return bool(self.model.card_.get("experts"))
+
     def obstacle(self) -> str | None:
         """Why no team can be fitted on parts of the cases; None if there is no obstacle."""
         least = 2 * FOLDS  # so that the training parts can be cut into folds as well
         cases = self.cases
-        if budget_name(self.model.chosen) is None:
+        if budget_name(self.model.chosen) is None and not self.tells_experts_apart:
             return "the model leaves every case to the machine, so there are no budgets to compare"
         for label in cases.classes:
             count = int(np.sum(cases.truth == label))
@@ -119,6 +131,8 @@ class RefitStudy:
         levels = len(self.budgets) + 1
         n_verdict = FOLDS * (1 if self.quick else REPEATS) * levels
         n_curves = self._curve_folds * (2 if self._with_triage else 1) * levels
+        if self.tells_experts_apart:
+            n_verdict = n_curves = 0
         count = _FitCount(n_verdict + n_curves + (FOLDS if hold_out else 0), progress)
         done = count.one if self.n_jobs in (None, 1) else None  # other processes cannot report
         judged = None
@@ -131,6 +145,8 @@ class RefitStudy:
                     batch=False,
                     seed=self.seed,
                 )
+            if self.tells_experts_apart:
+                return Refits(judged, None, None, NOT_FOR_EXPERTS)
             count.begin(VERDICT)
             answer = self.verdict(done)
             count.reach(count.total - n_curves)

@@ -6,12 +6,15 @@ import numpy as np
 from sklearn.metrics import roc_curve
 
 from deferlearn._utils.types import Array, Bools, Index, Labels
+from deferlearn.evaluation.intervals import auc_interval
 from deferlearn.metrics import reliability_curve
 from deferlearn.report.estimates import Family, Row, paired, share
 from deferlearn.tables.decisions import WHO, Decisions
 
 # Bins have about this many cases, and there are at most so many bins.
 CASES_PER_BIN, MAX_BINS = 30, 10
+# With fewer groups of a class, the area under the curve says nothing.
+AUC_CASES = 10
 # More points of a curve cannot be seen.
 MAX_POINTS = 200
 # What the intervals say about the machine's probabilities.
@@ -97,9 +100,10 @@ def operating_points(
     -------
     found : dict or None
         With the keys positive and negative (the classes), points (for machine, human and team the shares
-        found and false_alarms) and curve (what the machine would do at other thresholds, as pairs of false
-        alarms and found; None without decision values). None if a class has no case that was read, or
-        with more than two classes.
+        found and false_alarms), curve (what the machine would do at other thresholds, as pairs of false
+        alarms and found; None without decision values) and auc (the area under the curve with the keys
+        share, lower and upper; None without a curve or with too few groups). None if a class has no case
+        that was read, or with more than two classes.
     """
     read, own = judged.read, group[judged.read]
     truth = judged.truth[read]
@@ -116,10 +120,15 @@ def operating_points(
             "found": share(said[ill], own[ill]),
             "false_alarms": share(said[~ill], own[~ill]),
         }
-    curve = None
+    curve = auc = None
     if decision is not None and np.isfinite(decision).all():
         scores = decision[read] * (1.0 if positive == classes[1] else -1.0)
         alarms, found, _ = roc_curve(ill, scores)
         kept = np.unique(np.linspace(0, len(alarms) - 1, MAX_POINTS).round().astype(int))
         curve = [[float(alarms[k]), float(found[k])] for k in kept]
-    return {"positive": positive, "negative": negative, "points": points, "curve": curve}
+        if min(len(np.unique(own[ill])), len(np.unique(own[~ill]))) >= AUC_CASES:
+            area = auc_interval(scores, ill, own)
+            auc = {"share": area.mean, "lower": area.low, "upper": area.high}
+    return {
+        "positive": positive, "negative": negative, "points": points, "curve": curve, "auc": auc
+    }  # fmt: skip

@@ -36,6 +36,8 @@ OPENED = (
     ("deferral score", True),
     ("training scores below it, of 1,000", True),
 )
+# The same, if experts are told apart.
+FIRST = ("expert, or the first in line", False)
 
 
 def case_rows(
@@ -45,6 +47,7 @@ def case_rows(
     card: dict[str, Any],
     sure: Array,
     expected: tuple[Array, Array] | None = None,
+    experts: NDArray[Any] | None = None,
 ) -> dict[str, Any]:
     """The cases as a table: deferred cases first, each part in the order of the stored model's scores.
 
@@ -62,12 +65,15 @@ def case_rows(
         The probability of the machine's answer; NaN if it is not known.
     expected : pair of ndarray or None, default=None
         Expected errors of machine and human, if the model has learned them.
+    experts : ndarray of shape (n_cases,) or None, default=None
+        If experts are told apart: the one to whom each case goes, or would go first.
 
     Returns
     -------
     table : dict
         With the keys columns (dicts with name, number and shown), rows (lists of cells), teamWrong,
-        machineWrong and humanWrong (for filters), total, and features_left_out.
+        machineWrong and humanWrong (for filters), takers (who takes cases), total, and
+        features_left_out.
     """
     scores = np.array(routed["deferral_score"].to_pylist())
     order = np.lexsort((-scores, ~stored.deferred))[:MAX_ROWS]
@@ -80,8 +86,11 @@ def case_rows(
     below = np.searchsorted(card["score_percentiles"], scores, side="left") - 1
     kinds = list(card["columns"].items())[:MAX_COLUMNS]
     features = [raw_text(chosen.cases.features.column(name)).to_pylist() for name, _ in kinds]
-    columns = [*OPENED, *((name, kind == "number") for name, kind in kinds)]
-    why = _reasons(stored, scores, card["deferral_threshold"], expected)
+    humans = np.full(len(chosen), "human") if experts is None else experts
+    takers = np.where(stored.deferred, humans, "machine").tolist()
+    opened = OPENED if experts is None else (*OPENED, FIRST)
+    columns = [*opened, *((name, kind == "number") for name, kind in kinds)]
+    why = _reasons(takers, humans.tolist(), scores, card["deferral_threshold"], expected)
     results = _results(stored, unanswered)
     rows = [
         [
@@ -92,10 +101,11 @@ def case_rows(
             str(stored.machine[row]),
             round(1000 * float(sure[row])) if np.isfinite(sure[row]) else None,
             str(stored.human[row]) if stored.read[row] else "",
-            "human" if stored.deferred[row] else "machine",
+            _cut(str(takers[row])),
             "" if unanswered[row] else str(stored.team[row]),
             float(f"{scores[row]:.4g}") if np.isfinite(scores[row]) else None,
             10 * max(int(below[row]), 0),
+            *([] if experts is None else [_cut(str(experts[row]))]),
             *(
                 _number(column[row]) if kind == "number" else _cut(column[row] or "")
                 for column, (_, kind) in zip(features, kinds, strict=True)
@@ -110,6 +120,9 @@ def case_rows(
         ],
         "rows": rows,
         **{f"{who}Wrong": wrong[who][order].tolist() for who in ("team", "machine", "human")},
+        "takers": [
+            _cut(str(name)) for name in [*dict.fromkeys(sorted(humans.tolist())), "machine"]
+        ],
         "total": len(chosen),
         "features_left_out": len(card["columns"]) - len(kinds),
     }
@@ -123,18 +136,19 @@ def _results(stored: Decisions, unanswered: NDArray[Any]) -> NDArray[Any]:
 
 
 def _reasons(
-    stored: Decisions,
+    takers: list[str],
+    humans: list[str],
     scores: Array,
     threshold: float | None,
     expected: tuple[Array, Array] | None,
 ) -> list[str]:
     """Why a human or the machine takes each case, in a few words."""
-    takers = np.where(stored.deferred, "human", "machine").tolist()
     if expected is not None:
-        pairs = zip(takers, *(errors.tolist() for errors in expected), strict=True)
+        rows = zip(takers, humans, *(errors.tolist() for errors in expected), strict=True)
         return [
-            f"{who}: the machine would err on {1000 * machine:.0f}, a human on {1000 * human:.0f} of 1,000"
-            for who, machine, human in pairs
+            f"{_cut(who)}: the machine would err on {1000 * machine:.0f}, "
+            f"{'a human' if name == 'human' else _cut(name)} on {1000 * human:.0f} of 1,000"
+            for who, name, machine, human in rows
         ]
     if threshold is None:
         return [f"{who}: the model sends every case there" for who in takers]

@@ -133,8 +133,15 @@ class TableDecider:
         strange = self.guard.strange(codes)
         features = self.encoder.features(codes)
         team, machine = self.team, self.machine
+        considered = team.consider(features) if self.has_experts else None
         if isinstance(team, Decider):
             judged = team.judge(features)
+        elif considered is not None:
+            judged = Judged(
+                machine.decision_function(features),
+                considered.score,
+                np.array([name is not None for name in considered.who], dtype=bool),
+            )
         else:
             judged = Judged(
                 machine.decision_function(features),
@@ -143,8 +150,8 @@ class TableDecider:
             )
         deferred = judged.deferred | strange.any(axis=1) if defer_unusual else judged.deferred
         expert = np.full(len(deferred), "")
-        if self.has_experts:
-            who = with_preferred(team, team.assign(features), features, deferred)
+        if considered is not None:
+            who = with_preferred(team, considered.who, considered.gains, deferred)
             expert = np.array(["" if name is None else name for name in who], dtype=str)
         return Decided(
             answers_of(machine, features, judged.decision),
@@ -189,7 +196,7 @@ class TableDecider:
         return cls(values["card"], encoder, guard, team, team, version)
 
 
-def with_preferred(team: Any, who: NDArray[Any], features: Array, deferred: Bools) -> NDArray[Any]:
+def with_preferred(team: Any, who: NDArray[Any], gains: Array, deferred: Bools) -> NDArray[Any]:
     """The expert who takes each deferred case, one at a time, None for the others.
 
     Parameters
@@ -198,8 +205,8 @@ def with_preferred(team: Any, who: NDArray[Any], features: Array, deferred: Bool
         The team.
     who : ndarray of object of shape (n_cases,)
         Who takes each case by the team's own rule.
-    features : ndarray of shape (n_cases, n_features)
-        Cases.
+    gains : ndarray of shape (n_cases, n_experts)
+        What each expert is expected to gain on the cases, as `ExpertTeam.gains` says.
     deferred : ndarray of bool of shape (n_cases,)
         Cases that experts take. Those that are deferred for another reason than the team's own go to the
         expert whose expected errors plus price are smallest.
@@ -212,7 +219,7 @@ def with_preferred(team: Any, who: NDArray[Any], features: Array, deferred: Bool
     if not extra.any():
         return who
     filled = who.copy()
-    filled[extra] = team.preferred(team.gains(features[extra]))
+    filled[extra] = team.preferred(gains[extra])
     return filled
 
 

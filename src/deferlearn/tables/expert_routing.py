@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deferlearn._utils.types import Array, Bools
-from deferlearn.experts import transport
+from deferlearn.experts.transport import place_all
 from deferlearn.tables.decider import TableDecider, with_preferred
 from deferlearn.tables.errors import TableError
 from deferlearn.tables.expert_reasons import by_prices, expected_of, in_batch
@@ -21,9 +21,6 @@ from deferlearn.teams.budget import share_of
 
 if TYPE_CHECKING:
     from deferlearn.tables.team import TabularTeam
-
-# Expected errors are never so many: an unusual case has a place before all others.
-FIRST = 1e6
 
 
 class ExpertRouter(Router):
@@ -145,7 +142,7 @@ class ExpertRouter(Router):
         total = rows if self.budget is None else places_for(self.budget, rows)
         if first.any():
             gains = self.model.team.gains(features[first])
-            found = transport(gains + FIRST, np.array(list(left.values()), dtype=float), total)
+            found = place_all(-gains, np.array(list(left.values()), dtype=float), total)
             names = [None if place < 0 else self._names[place] for place in found.chosen]
             for name in names:
                 if name is not None:
@@ -161,17 +158,15 @@ class ExpertRouter(Router):
             who[others] = self.model.team.assign_batch(features[others], left, budget=total)
 
     def _judge(self, features: Array) -> Verdicts:
+        considered = self.model.team.consider(features)
         decision = self.model.machine.decision_function(features)
-        return Verdicts(decision, self.model.team.deferral_score(features), None, None)
+        return Verdicts(decision, considered.score, None, None, considered)
 
     def _choose(self, features: Array, judged: Verdicts, first: Bools) -> Choice:
-        team = self.model.team
-        gains = team.gains(features)
-        machine, experts = team.expected_errors(features)
+        own, _, gains, machine, experts = judged.by_experts
         if self._who is None:
-            own = team.assign(features)
             usual = np.array([name is not None for name in own], dtype=bool)
-            who = with_preferred(team, own, features, usual | first)
+            who = with_preferred(self.model.team, own, gains, usual | first)
             self.totals.extra += int((first & ~usual).sum())
             clauses: Iterable[str] = by_prices(who, gains, self._prices, self._names)
             if len(self._names) == 1:  # the team decides as it would without capacities

@@ -3,10 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from deferlearn._utils.checks import is_number, is_whole, plain
+import numpy as np
+from numpy.typing import NDArray
+
+from deferlearn._utils.types import Bools, Labels
 from deferlearn._utils.words import listed
 from deferlearn.experts import ExpertTeam
-from deferlearn.experts.capacity import as_counts, as_shares, check_capacity
+from deferlearn.experts.capacity import as_counts, check_capacity
 from deferlearn.tables.cases import Cases
 from deferlearn.tables.errors import TableError
 
@@ -40,15 +43,37 @@ def answers_by_expert(cases: Cases) -> dict[str, Any]:
     return dict(zip(cases.readers, cases.answers.T, strict=True))
 
 
-def expert_rows(team: ExpertTeam, n_cases: int) -> list[dict[str, Any]]:
+def answers_of(experts: NDArray[Any], cases: Cases, default: Labels) -> tuple[Labels, Bools]:
+    """The answer of one expert to each case, and whether there is one.
+
+    Parameters
+    ----------
+    experts : ndarray of shape (n_cases,)
+        The name of the expert who is asked about each case.
+    cases : Cases
+        Cases with answers.
+    default : ndarray of str of shape (n_cases,)
+        The answers to use where the expert gave none.
+
+    Returns
+    -------
+    answers : ndarray of str of shape (n_cases,)
+    answered : ndarray of bool of shape (n_cases,)
+    """
+    said: NDArray[Any] = np.full(len(cases), None, dtype=object)
+    for name, column in answers_by_expert(cases).items():
+        said[experts == name] = column[experts == name]
+    answered = np.array([answer is not None for answer in said], dtype=bool)
+    return np.where(answered, said, default).astype(str), answered
+
+
+def expert_rows(team: ExpertTeam) -> list[dict[str, Any]]:
     """What a model's card says of each expert, in plain values.
 
     Parameters
     ----------
     team : ExpertTeam
         A fitted one.
-    n_cases : int
-        The number of cases that it was fitted on.
 
     Returns
     -------
@@ -58,16 +83,15 @@ def expert_rows(team: ExpertTeam, n_cases: int) -> list[dict[str, Any]]:
         expert would get (load).
     """
     capacity = check_capacity(team.capacity)
-    shares = as_shares(capacity, n_cases).tolist()
     return [
         {
             **row,
             "capacity": capacity[row["expert"]],
-            "share": share,
+            "share": team.capacity_[row["expert"]],
             "price": float(team.prices_[row["expert"]]),
             "load": float(team.load_[row["expert"]]),
         }
-        for row, share in zip(team.skills_.rows(), shares, strict=True)
+        for row in team.skills_.rows()
     ]
 
 
@@ -124,12 +148,8 @@ def check_known(experts: list[dict[str, Any]], capacity: Mapping[str, float | in
         if name not in names:
             shown = listed([repr(known) for known in names])
             raise TableError(f"the model does not know the expert {name!r}; it knows {shown}")
-        value = plain(capacity[name]) if capacity else 0
-        share = is_number(value) and not is_whole(value) and 0.0 <= value <= 1.0
-        if not share and not (is_whole(value) and value >= 0):
-            raise TableError(
-                f"the capacity {value!r} of {name!r} must be a share from 0.0 to 1.0, or a whole number of "
-                "cases, 0 or larger"
-            )
-    if capacity is not None and not any(capacity.values()):
-        raise TableError("the capacities leave no time to any expert")
+    if capacity is not None:
+        try:
+            check_capacity(capacity)
+        except ValueError as error:
+            raise TableError(str(error).rstrip(".")) from error

@@ -3,22 +3,19 @@
 import codecs
 import hashlib
 import os
-import re
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from deferlearn._utils.words import counted, listed
+from deferlearn._utils.words import listed
 from deferlearn.tables.errors import TableError
 from deferlearn.tables.excel import is_workbook, sheet_rows
 from deferlearn.tables.frames import missing_columns, nearest_first
+from deferlearn.tables.opening import BLOCK, open_csv, open_parquet, readable
 
-# Bytes of a CSV file that are parsed at a time. A row must fit into a block; memory holds a few blocks.
-BLOCK = 2**20
 # Rows per chunk.
 CHUNK_ROWS = 20_000
 PARQUET, ZIP = b"PAR1", b"PK\x03\x04"
@@ -152,15 +149,15 @@ class TableFile:
         import pyarrow as pa
 
         last = None
-        with _readable(self):
+        with readable(self):
             if self.parquet:
-                with _open_parquet(self) as file:
+                with open_parquet(self) as file:
                     yield from file.iter_batches(batch_size=rows)
                 return
             if self.excel:
                 yield from self._sheet_batches(rows)
                 return
-            with _open_csv(self, {name: pa.string() for name in self.header}) as reader:
+            with open_csv(self, {name: pa.string() for name in self.header}) as reader:
                 for batch in reader:
                     last = batch if batch.num_rows else last
                     yield batch.rename_columns(list(self.columns))
@@ -179,7 +176,7 @@ class TableFile:
     def estimated_rows(self) -> int | None:
         """About how many rows there are, from the size of the file; None if it is compressed."""
         if self.parquet:
-            with _readable(self), _open_parquet(self) as file:
+            with readable(self), open_parquet(self) as file:
                 return int(file.metadata.num_rows)
         if self.excel or self.path.suffix in COMPRESSED:
             return None
@@ -254,7 +251,7 @@ def open_table(
         return _open_sheet(TableFile(path, (), excel=True))
     marked = head.startswith(codecs.BOM_UTF8)
     file_ = TableFile(path, (), delimiter, decimal, encoding, parquet, marked=marked)
-    with _readable(file_), _open_parquet(file_) if parquet else _open_csv(file_, {}) as opened:
+    with readable(file_), open_parquet(file_) if parquet else open_csv(file_, {}) as opened:
         names = (opened.schema_arrow if parquet else opened.schema).names
     return _named(replace(file_, header=tuple(names)))
 
@@ -355,58 +352,3 @@ def sha256_of(path: str | os.PathLike[str]) -> str:
     """
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-@contextmanager
-def _readable(file: TableFile) -> Iterator[None]:
-    """Raise a `TableError` with a hint if the file cannot be read."""
-    import pyarrow as pa
-
-    try:
-        yield
-    except (pa.ArrowException, UnicodeError, OSError) as error:
-        raise _unreadable(file, error) from error
-
-
-def _open_parquet(file: TableFile) -> Any:
-    import pyarrow.parquet as pq
-
-    return pq.ParquetFile(file.path)
-
-
-def _open_csv(file: TableFile, types: dict[str, Any]) -> Any:
-    from pyarrow import csv
-
-    # With one thread errors know their row, and memory holds few blocks.
-    return csv.open_csv(
-        file.path,
-        read_options=csv.ReadOptions(use_threads=False, block_size=BLOCK, encoding=file.encoding),
-        parse_options=csv.ParseOptions(delimiter=file.delimiter, newlines_in_values=True),
-        convert_options=csv.ConvertOptions(column_types=types, strings_can_be_null=False),
-    )
-
-
-def _unreadable(file: TableFile, error: BaseException) -> TableError:
-    path, encoding = file.path, file.encoding
-    if isinstance(error, OSError) and error.strerror:
-        return TableError(f"cannot read {path}: {error.strerror}")
-    text = " ".join(str(error).split())
-    if "Empty CSV" in text:
-        return TableError(f"{path} is empty, or has a header but no rows")
-    if isinstance(error, UnicodeError) or "invalid UTF8" in text:
-        return TableError(
-            f"{path} is not text in the encoding {encoding!r}: try another, such as --encoding latin-1"
-        )
-    if "straddling" in text:
-        return TableError(
-            f"{path} has a row of more than {BLOCK // 2**20} MB: check that every quote is closed"
-        )
-    wrong = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", text)
-    if wrong is None:
-        return TableError(f"cannot read {path}: {text[:300]}")
-    row, expected, got = map(int, wrong.groups())
-    hint = f": does {file.delimiter!r} separate the cells (--delimiter)?" if expected == 1 else ""
-    return TableError(
-        f"row {row} of {path}, counting the header, has {counted(got, 'cell')}, but the header has "
-        f"{counted(expected, 'column')}{hint}"
-    )

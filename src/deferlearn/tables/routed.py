@@ -30,12 +30,13 @@ EXPERT = "expert"
 
 
 class Verdicts(NamedTuple):
-    """What the team says of some cases."""
+    """What the team says of some cases; `Considered` of the experts if they are told apart."""
 
     decision: Array
     scores: Array
     usual: Bools | None
     expected: tuple[Array, Array] | None
+    by_experts: Any = None
 
 
 class Choice(NamedTuple):

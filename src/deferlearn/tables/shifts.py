@@ -140,11 +140,48 @@ def _distance(values: Array, marks: Array, shares: Array) -> float:
     return float(np.abs(found - shares).max())
 
 
-def _category_note(guard: Guard, place: int, codes: Array, least: float) -> list[str]:
+def column_distance(guard: Guard, place: int, codes: Array) -> float:
+    """How far the new values of a column are from those in training.
+
+    Parameters
+    ----------
+    guard : Guard
+        What the training cases looked like.
+    place : int
+        Position of the column.
+    codes : ndarray of shape (n_cases,)
+        The column of new cases, NaN for gaps.
+
+    Returns
+    -------
+    distance : float
+        Of numbers, the largest difference of the shares up to a value (Kolmogorov and Smirnov); of
+        categories, the largest difference of a share, where all unknown ones are one category; of gaps, the
+        difference of their shares if it is the largest.
+    """
+    missing = np.isnan(codes)
+    gap = abs(float(missing.mean()) - float(guard.gaps[place]))
+    values = codes[~missing]
+    if not len(values) or not len(guard.marks[place]):
+        return gap
+    if guard.columns[place] not in guard.categories:
+        return max(gap, _distance(values, guard.marks[place], guard.shares[place]))
+    found, shares = _category_shares(guard, place, values)
+    return max(gap, float(np.mean(values < 0)), float(np.abs(found - shares).max()))
+
+
+def _category_shares(guard: Guard, place: int, codes: Array) -> tuple[Array, Array]:
+    """The share of each category of a column, in new cases and in training."""
     categories = guard.categories[guard.columns[place]]
     shares = np.zeros(len(categories))
     shares[guard.marks[place].astype(int)] = guard.shares[place]
     found = np.array([np.mean(codes == code) for code in range(len(categories))])
+    return found, shares
+
+
+def _category_note(guard: Guard, place: int, codes: Array, least: float) -> list[str]:
+    categories = guard.categories[guard.columns[place]]
+    found, shares = _category_shares(guard, place, codes)
     widest = int(np.abs(found - shares).argmax())
     if abs(found[widest] - shares[widest]) <= least:
         return []

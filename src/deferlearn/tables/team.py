@@ -1,40 +1,30 @@
 """A team fitted on a table, with all that is needed to apply it to other tables."""
 
-import platform
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import sklearn
-from sklearn.model_selection import StratifiedGroupKFold
 
-from deferlearn import __version__
-from deferlearn._utils.words import counted, listed
 from deferlearn.experts import ExpertTeam
+from deferlearn.tables.card import model_card
 from deferlearn.tables.cases import Cases
-from deferlearn.tables.columns import score_names
-from deferlearn.tables.decider import FORMAT, MEMBER, TableDecider, check_card, version_of
+from deferlearn.tables.decider import MEMBER, TableDecider, check_card, version_of
 from deferlearn.tables.encoder import TableEncoder
 from deferlearn.tables.errors import TableError
-from deferlearn.tables.experts import answers_by_expert, check_experts, expert_rows
+from deferlearn.tables.experts import answers_by_expert, check_experts
 from deferlearn.tables.guard import Guard
-from deferlearn.tables.summary import column_summary
+from deferlearn.tables.settings import FOLDS, check_settings, grouped_folds
 from deferlearn.teams.assisted_svc import AssistedSVC
 from deferlearn.teams.brought import ScoreColumn
-from deferlearn.teams.parameters import count_of, share_of
+from deferlearn.teams.parameters import share_of
 from deferlearn.teams.pipeline import AssistedPipeline
 from deferlearn.teams.search_team import SearchTeam
 from deferlearn.teams.team import Team
 from deferlearn.teams.team_cv import TeamCV
 
-FOLDS = 5
 # What humans may take if nothing else is said.
 BUDGET = 0.2
-# With fewer cases of a class, some folds would have none of it.
-MIN_PER_CLASS = FOLDS
 
 
 class TabularTeam(AssistedPipeline):
@@ -264,7 +254,7 @@ def fit_table(
         set_known(estimator, cv=FOLDS)
     if budget is None or capacity is not None:  # what all experts can take
         budget = float(share_of(model.machine.budget, len(cases)))
-    model.card_ = _card(model, cases, budget, seed)
+    model.card_ = model_card(model, cases, budget, seed)
     return model
 
 
@@ -312,114 +302,3 @@ def load_team(path: Path) -> tuple[TabularTeam, str]:
     except TableError as error:
         raise TableError(f"{path} {error}") from error
     return model, version
-
-
-def check_settings(cases: Cases, budget: float | int | None, alpha: float | None) -> None:
-    """Refuse settings and cases that cannot be fitted, before the fit begins.
-
-    Parameters
-    ----------
-    cases : Cases
-        The cases.
-    budget : float, int or None
-        The largest share, or number, of the cases that humans may take; None: experts' capacities say it.
-    alpha : float or None
-        Regularisation of the machine.
-    """
-    try:
-        if budget is not None:
-            count_of(budget, len(cases), "cases")
-    except ValueError as error:
-        raise TableError(str(error)) from error
-    if alpha is not None and not (np.isfinite(alpha) and alpha > 0):
-        raise TableError(f"alpha={alpha!r} must be a positive number")
-    if alpha is not None and cases.roles["machine_score"] is not None:
-        scores = listed([repr(name) for name in score_names(cases.roles["machine_score"])])
-        raise TableError(
-            f"alpha={alpha!r} is for a machine that is trained, but the scores of {scores} take its place: "
-            "give one of the two"
-        )
-    for label, count in Counter(cases.truth.tolist()).items():
-        if count < MIN_PER_CLASS:
-            raise TableError(
-                f"class {label!r} has {count} of {counted(len(cases), 'case')}; at least "
-                f"{MIN_PER_CLASS} are needed"
-            )
-    n_groups = _n_groups(cases)
-    if n_groups is not None and n_groups < FOLDS:
-        raise TableError(
-            f"the cases belong to only {counted(n_groups, 'group')}; at least {FOLDS} are needed"
-        )
-
-
-def _n_groups(cases: Cases) -> int | None:
-    return None if cases.groups is None else len(set(cases.groups.tolist()))
-
-
-def grouped_folds(cases: Cases, seed: int) -> Any:
-    """Folds in which the cases of one group stay together."""
-    if cases.groups is None:
-        return FOLDS
-    splitter = StratifiedGroupKFold(FOLDS, shuffle=True, random_state=seed)
-    return list(splitter.split(cases.truth, cases.truth, cases.groups))
-
-
-def _machine_words(cases: Cases, family: str, parameters: dict[str, Any]) -> str:
-    scores = score_names(cases.roles["machine_score"])
-    if scores:
-        return f"the scores in {listed([repr(name) for name in scores])}, calibrated"
-    if "members" in parameters:
-        return f"the mean of {listed(list(parameters['members']), 5)}"
-    return family
-
-
-def _card(model: TabularTeam, cases: Cases, budget: float | int, seed: int) -> dict[str, Any]:
-    """The model's description, of plain values that any program can read."""
-    encoder, team, chosen = model.encoder, model.machine, model.chosen
-    experts = expert_rows(model.team, len(cases)) if isinstance(model.team, ExpertTeam) else []
-    tuned = team is not chosen
-    machine = team.best_params_ if tuned else {"alpha": chosen.alpha}
-    family = team.cv_results_["param_machine"][team.best_index_] if tuned else "linear SVM"
-    counts = Counter(cases.truth.tolist())
-    human, read = cases.human_answers(cases.truth)
-    scores = model.deferral_score(cases.features)
-    # The score of several experts has the prices in it, and is above 0 if one of them takes the case.
-    threshold = 0.0 if len(experts) > 1 else team.deferral_threshold_
-    return {
-        "format": FORMAT,
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": {
-            "deferlearn": __version__,
-            "scikit-learn": sklearn.__version__,
-            "numpy": np.__version__,
-            "python": platform.python_version(),
-        },
-        **cases.roles,
-        "files": {},  # the command line fills it
-        "rows": len(cases),
-        "rows_without_label": cases.n_unlabelled,
-        "classes": list(cases.classes),
-        "graded": cases.graded,
-        "class_counts": {label: counts[label] for label in cases.classes},
-        "columns": dict(encoder.kinds_),
-        "dropped": dict(encoder.dropped_),
-        "features": [str(name) for name in encoder.get_feature_names_out()],
-        "groups": _n_groups(cases),
-        "readers": cases.reader_errors(),
-        "experts": experts,
-        "human": {
-            "read": int(read.sum()) if cases.answers is not None else 0,
-            "error": float(np.mean(human[read] != cases.truth[read])) if read.any() else None,
-        },
-        "budget": budget,
-        "seed": seed,
-        "tuned": tuned,
-        "policy": team.best_params_["policy"] if tuned else team.policy,
-        "machine": _machine_words(cases, str(family), machine),
-        "alpha": float(machine["alpha"]) if "alpha" in machine else None,  # of an SVM
-        "deferral_rate": float(model.team.deferral_rate_),
-        # JSON has no infinity: None if no case or every case is deferred.
-        "deferral_threshold": float(threshold) if np.isfinite(threshold) else None,
-        "score_percentiles": np.percentile(scores, np.arange(101)).tolist(),
-        "column_summary": column_summary(encoder.encoding_, encoder.codes(cases.features)[0]),
-    }
