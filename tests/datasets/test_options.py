@@ -126,7 +126,7 @@ def test_frames_without_pandas_say_what_to_install():
         "load_lidc()\n"
         "load_lidc(as_frame=True)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
     assert "as_frame=True needs pandas: pip install pandas" in done.stderr
 

@@ -8,7 +8,7 @@ import struct
 import numpy as np
 import pytest
 
-from deferlearn.datasets._pickles import _ALLOWED, read_arrays
+from deferlearn.datasets._pickles import _ALLOWED, read_arrays, read_tree
 
 RECONSTRUCT = b"cnumpy.core.multiarray\n_reconstruct\n"
 NDARRAY = b"cnumpy\nndarray\n"
@@ -203,3 +203,52 @@ def test_truncation_anywhere_is_an_error():
 def test_persistent_names_are_refused():
     with pytest.raises(ValueError, match="persistent"):
         read_arrays(b"Psomething\n.")
+
+
+SCALAR = b"cnumpy.core.multiarray\nscalar\n"
+QUARTER = struct.pack("<d", 0.25)
+
+
+def python2_number(raw=QUARTER, dtype=None):
+    """What Python 2 wrote for a number of numpy."""
+    dtype = python2_dtype() if dtype is None else dtype
+    return SCALAR + dtype + b"U" + bytes([len(raw)]) + raw + b"\x86R"
+
+
+def test_a_tree_of_arrays_and_numbers():
+    inner = b"}" + short_string(b"a") + python2_number() + b"s"
+    found = read_tree(record(inner))
+    assert found == {"X": {"a": 0.25}}
+    assert type(found["X"]["a"]) is float
+    assert read_tree(record(b"K\x07")) == {"X": 7}
+    array = read_tree(record(python2_array(PAIR.tobytes())))["X"]
+    np.testing.assert_array_equal(array, PAIR)
+    # Where arrays are expected, a number is none.
+    with pytest.raises(ValueError, match="expected an array, found _Number"):
+        read_arrays(record(python2_number()))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        python2_number(b"1234567"),  # too short
+        python2_number(b"1" * 16),  # two numbers
+        python2_number(dtype=python2_dtype(code=b"O8")),
+        SCALAR + b"K\x01K\x02\x86R",
+        SCALAR,  # the name itself, never called
+        RECONSTRUCT + NDARRAY + b"K\x00\x85" + short_string(b"b") + b"\x87R",  # without content
+        b"N",
+        short_string(b"text"),
+        b"cos\nsystem\n",
+    ],
+)
+def test_what_is_no_number_is_refused(value):
+    with pytest.raises(ValueError, match="not a pickle of plain arrays and numbers"):
+        read_tree(record(value))
+
+
+def test_a_tree_within_itself_is_refused():
+    loop = {}
+    loop["X"] = loop
+    with pytest.raises(ValueError, match="not a pickle of plain arrays and numbers"):
+        read_tree(pickle.dumps(loop))

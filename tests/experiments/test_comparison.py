@@ -22,11 +22,11 @@ from deferlearn.experiments.comparison_data import NAMES, comparison_split
 from deferlearn.experiments.comparison_peers import PEERS
 from deferlearn.experiments.comparison_table import (
     BEST_PEER,
-    RIVALS,
     comparison_counts,
     comparison_table,
     dataset_differences,
     group_means,
+    rivals_in,
     seconds_per_method,
     with_best_peer,
 )
@@ -211,7 +211,8 @@ def test_table_has_paired_intervals():
         cell = every[every["budget"] == line["budget"]].pivot(
             index="seed", columns="method", values="error"
         )
-        for name in RIVALS:
+        assert set(rivals_in(table)) == {BEST_PEER, SVM_TEAM, *BASELINES, *PEERS}
+        for name in rivals_in(table):
             interval = ttest_rel(cell[TEAM], cell[name]).confidence_interval(0.95)
             np.testing.assert_allclose([line[f"low {name}"], line[f"high {name}"]], interval)
             np.testing.assert_allclose(line[f"minus {name}"], (cell[TEAM] - cell[name]).mean())

@@ -10,6 +10,7 @@ from deferlearn import datasets
 from deferlearn.experiments import comparison
 from deferlearn.experiments.comparison import comparison_jobs, peers_for, search_rows
 from deferlearn.experiments.comparison_classes import CLASS_NAMES, GRADED, TEN_DIGITS, class_split
+from deferlearn.experiments.comparison_page import comparison_page, shown_in
 from deferlearn.experiments.comparison_peers import (
     CLASS_PEERS,
     PEERS,
@@ -19,6 +20,7 @@ from deferlearn.experiments.comparison_peers import (
     held_out_error,
     peer_rows,
 )
+from deferlearn.experiments.comparison_table import BEST_PEER, comparison_table, where_it_pays
 from deferlearn.teams import TeamCV
 
 
@@ -93,3 +95,71 @@ def test_rows_of_peers_and_of_the_team():
     (row,) = search_rows(search, split, [0.1], {comparison.TEAM: None})
     assert 0.0 < row["error"] < 0.5
     assert row["asked"] <= 0.1
+
+
+def made_rows(name, errors):
+    """Rows of three splits at two budgets; the team's error differs a little between splits."""
+    return [
+        {
+            "dataset": name,
+            "budget": budget,
+            "seed": seed,
+            "method": method,
+            "error": by_budget[place] + 1e-3 * (seed == 1) * (method == comparison.TEAM),
+            "cv_error": by_budget[place],
+            "asked": budget,
+            "humans": 0.15,
+            "policy": "expected_cost",
+            "seconds": 1.0,
+        }
+        for method, by_budget in errors.items()
+        for place, budget in enumerate((0.1, 0.2))
+        for seed in (0, 1, 2)
+    ]
+
+
+def test_page_of_several_classes_says_where_assistance_pays():
+    errors = {
+        comparison.TEAM: (0.05, 0.12),
+        comparison.ALONE: (0.1, 0.1),
+        "UT": (0.06, 0.06),
+        "OvA": (0.08, 0.08),
+        "HGB": (0.07, 0.07),
+    }
+    rows = pd.DataFrame(made_rows("stages-1", errors))
+    table = comparison_table(rows)
+    # Uncertainty triage is a peer that may be picked, though only with several classes.
+    assert list(table["peer"]) == ["UT", "UT"]
+    np.testing.assert_allclose(table[BEST_PEER], 0.06)
+    (line,) = where_it_pays(table).to_dict("records")
+    assert (line["pays"], line["harms"], line["best"]) == ([0.1], [0.2], 0.1)
+    np.testing.assert_allclose([line["human"], line["machine"]], [0.15, 0.1])
+    page = comparison_page(rows, table, "the command")
+    assert page.startswith("# Tuned teams against tuned peers: several classes, and grades\n")
+    assert "| stages-1 | 0.150 | 0.100 | 0.050 at 0.1 | 0.1 | 0.2 |" in page
+    assert "Mozannar" not in page  # a method that is not in the table
+    assert shown_in(table) == [BEST_PEER, comparison.ALONE, "UT", "OvA", "HGB"]
+
+
+def test_the_machine_alone_is_judged_beside_the_team(monkeypatch):
+    whole = class_split(TEN_DIGITS, 0)
+    few = replace(
+        whole,
+        X_train=whole.X_train[:150],
+        y_train=whole.y_train[:150],
+        human_train=whole.human_train[:150],
+    )
+    monkeypatch.setattr(comparison, "class_split", lambda name, seed: few)
+    monkeypatch.setattr(
+        comparison,
+        "TEAM_SEARCH",
+        lambda **options: TeamCV(
+            machines=["linear"], alphas=[0.1], policies=["expected_cost"], **options
+        ),
+    )
+    (job,) = comparison_jobs([TEN_DIGITS], 1, budgets=[0.1], parts=["team"])
+    team, alone = comparison.comparison_work(job.parameters)
+    assert (team["method"], alone["method"]) == (comparison.TEAM, comparison.ALONE)
+    assert alone["asked"] == 0.0
+    assert alone["policy"] == "automation"
+    assert team["humans"] == alone["humans"]

@@ -182,12 +182,18 @@ def test_only_data_that_are_asked_for_are_fetched(monkeypatch, tmp_path):
     fetched = []
     # By its module, whose name the function `reproduce` has too.
     monkeypatch.setattr(sys.modules[prepare.__module__], "retina", fetched.append)
+    monkeypatch.setattr(
+        sys.modules[prepare.__module__], "published_run", lambda name: fetched.append(f"{name} run")
+    )
     assert prepare(["fig1", "fig4"], SMALL, tmp_path) > 0
     assert fetched == []
     prepare(["fig6"], MEDICAL, tmp_path)
     assert fetched == ["aptos"]
     prepare(["fig5", "fig6"], MEDICAL, tmp_path)
     assert fetched == ["aptos", "stare", "aptos"]
+    fetched.clear()
+    prepare(["fig5"], Config.preset("published", datasets=("stare",)), tmp_path)
+    assert fetched == ["stare", "stare run"]
 
 
 def test_unknown_names():

@@ -1,12 +1,14 @@
 """Data to try things on.
 
 Generators (`make_*`), shipped data (`load_*`) and the paper's real data (`fetch_*`). Loaders and
-fetchers return a scikit-learn `Bunch`, or tuples and pandas objects by the same options.
+fetchers return a scikit-learn `Bunch`, or tuples and pandas objects by the same options. `published_run`
+is what the authors' program stored for the paper's Figure 5.
 """
 
 from deferlearn.datasets._files import get_data_home
 from deferlearn.datasets._generators import make_linear, make_quadratic, make_shifted
 from deferlearn.datasets._lidc import load_lidc
+from deferlearn.datasets._published_run import published_run
 from deferlearn.datasets._retina import (
     fetch_aptos,
     fetch_messidor,
@@ -29,5 +31,6 @@ __all__ = [
     "make_linear",
     "make_quadratic",
     "make_shifted",
+    "published_run",
     "published_split",
 ]

@@ -13,11 +13,13 @@ from deferlearn._utils.checks import check_flag
 Folder = str | os.PathLike[str] | None
 
 DATA_VARIABLE = "DEFERLEARN_DATA"
+# Names a folder for the authors' result files, where they are not in the data folder.
+RESULTS_VARIABLE = "DEFERLEARN_RESULTS"
 
 # A commit, not a branch, so that the files can never change.
 BASE_URL = (
     "https://raw.githubusercontent.com/Networks-Learning/classification-under-assistance/"
-    "04d9c8b48f33f90895cdc62e1b4d406a7725cb67/data/"
+    "04d9c8b48f33f90895cdc62e1b4d406a7725cb67/"
 )
 
 # Seconds without a byte after which a download is given up.
@@ -37,11 +39,13 @@ class RemoteFile:
 
     name: str
     sha256: str
+    place: str = "data"  # its folder in the repository
+    variable: str = DATA_VARIABLE  # names a folder that holds it
 
     @property
     def url(self) -> str:
         """Where it is downloaded from."""
-        return BASE_URL + self.name
+        return f"{BASE_URL}{self.place}/{self.name}"
 
 
 def get_data_home(data_home: Folder = None) -> Path:
@@ -72,6 +76,12 @@ def get_data_home(data_home: Folder = None) -> Path:
     return Path(data_home).expanduser()
 
 
+def get_results_home(data_home: Folder = None) -> Path:
+    """Folder of the authors' result files: that of the data, unless a variable names another."""
+    named = os.environ.get(RESULTS_VARIABLE)
+    return Path(named).expanduser() if data_home is None and named else get_data_home(data_home)
+
+
 def read_verified(file: RemoteFile, folder: Path, *, download_if_missing: bool) -> bytes:
     """Content of a data file, from `folder` or else from the authors' repository.
 
@@ -90,7 +100,7 @@ def read_verified(file: RemoteFile, folder: Path, *, download_if_missing: bool) 
             ) from None
     except NotADirectoryError:
         raise NotADirectoryError(
-            f"{folder} is not a folder: data_home= and {DATA_VARIABLE} name folders"
+            f"{folder} is not a folder: data_home= and {file.variable} name folders"
         ) from None
     else:
         _check_sha256(file, content, str(path), "delete it to have it downloaded again")
@@ -119,7 +129,7 @@ def _download(file: RemoteFile, folder: Path) -> bytes:
 def _advice(file: RemoteFile) -> str:
     return (
         f"put {file.name} there, or name a folder that holds it by data_home= "
-        f"or the environment variable {DATA_VARIABLE}"
+        f"or the environment variable {file.variable}"
     )
 
 

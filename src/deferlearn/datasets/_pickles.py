@@ -1,7 +1,7 @@
 """Read the authors' Python-2 pickles of numpy arrays without running anything that is in them.
 
-A pickle is a program: it names callables and calls them. Here the three names that an array needs
-are answered with stand-ins of our own, and any other name is refused. So not even numpy's own
+A pickle is a program: it names callables and calls them. Here the four names that arrays and numbers
+of numpy need are answered with stand-ins of our own, and any other name is refused. So not even numpy's own
 reconstruction runs on what a file says: an array is made from checked bytes and a checked type, or
 not at all. It also makes us independent of where numpy keeps these names: ``numpy.core``, which the
 files mention, has moved.
@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Record = dict[str, "NDArray[Any] | dict[str, NDArray[Any]]"]
+# Arrays, numbers, and dicts of them, however deep.
+Tree = dict[str, Any]
 
 # Booleans, numbers and strings of a stated size; no objects ("O") and no records ("V").
 _PLAIN_TYPE = re.compile(r"b1|[iu][1248]|f[248]|[SU][1-9][0-9]{0,3}")
@@ -64,12 +66,25 @@ class _Array:
         self.value = array.astype(array.dtype.newbyteorder("="), copy=True)
 
 
+class _Number:
+    """Stand-in for `numpy.core.multiarray.scalar`: one number from checked bytes."""
+
+    def __init__(self, dtype: object, raw: object) -> None:
+        if type(dtype) is not _DType or not isinstance(raw, str | bytes):
+            raise pickle.UnpicklingError("only plain numbers are allowed")
+        content = raw.encode("latin1") if isinstance(raw, str) else raw
+        (number,) = np.frombuffer(content, dtype=np.dtype(dtype.order + dtype.code))
+        self.value = number.item()
+
+
 # A bare object: whatever a pickle tries to do to it fails, as it can be neither called nor changed.
 _NDARRAY = object()
 
 _ALLOWED = {
     ("numpy.core.multiarray", "_reconstruct"): _Array,
     ("numpy._core.multiarray", "_reconstruct"): _Array,
+    ("numpy.core.multiarray", "scalar"): _Number,
+    ("numpy._core.multiarray", "scalar"): _Number,
     ("numpy", "ndarray"): _NDARRAY,
     ("numpy", "dtype"): _DType,
 }
@@ -102,11 +117,52 @@ def read_arrays(content: bytes) -> Record:
         If there is anything else in it, or if it is damaged. Nothing in the pickle has run.
     """
     try:
-        loaded = _ArrayUnpickler(io.BytesIO(content), encoding="latin1").load()
-        return {name: _arrays(value) for name, value in _items(loaded)}
+        return {name: _arrays(value) for name, value in _items(_loaded(content))}
     # A damaged or hostile pickle can end in nearly any exception; all mean the same to the caller.
     except Exception as error:
         raise ValueError(f"this is not a pickle of plain numpy arrays: {error}") from error
+
+
+def read_tree(content: bytes) -> Tree:
+    """Arrays and numbers in a pickle that holds dicts of them, within each other.
+
+    Parameters
+    ----------
+    content : bytes
+        The whole pickle.
+
+    Returns
+    -------
+    tree : dict
+        Names mapped to arrays, to numbers, or to dicts of the same kind.
+
+    Raises
+    ------
+    ValueError
+        As in `read_arrays`.
+    """
+    try:
+        return {name: _branch(value) for name, value in _items(_loaded(content))}
+    # Dicts within themselves end in RecursionError, which is an Exception too.
+    except Exception as error:
+        raise ValueError(f"this is not a pickle of plain arrays and numbers: {error}") from error
+
+
+def _loaded(content: bytes) -> object:
+    return _ArrayUnpickler(io.BytesIO(content), encoding="latin1").load()
+
+
+def _branch(value: object) -> Any:
+    if type(value) is dict:
+        return {name: _branch(inner) for name, inner in _items(value)}
+    # Exact classes, because a stand-in made by other means may lack its checked value.
+    if type(value) is _Number or type(value) is _Array:
+        if getattr(value, "value", None) is None:
+            raise pickle.UnpicklingError("an array or number without content")
+        return value.value
+    if type(value) not in (int, float):
+        raise pickle.UnpicklingError(f"expected an array or a number, found {type(value).__name__}")
+    return value
 
 
 def _arrays(value: object) -> NDArray[Any] | dict[str, NDArray[Any]]:

@@ -58,7 +58,7 @@ _APTOS = Retina(
     alpha=0.6,
     note="705 images of retinas, grades 0 to 4 of diabetic retinopathy; features by VGG16.\n"
     "Four rows are duplicates, and one is an outlier (squared norm 56,596; the median is 343).",
-    draws="\nThe human draws are NOT those behind the paper's figure, so numbers can differ from it.",
+    draws="\nThe human draws are NOT those behind the paper's figure, which\nare in `published_run`.",
 )
 
 
@@ -99,10 +99,10 @@ def fetch_messidor(
     -------
     bunch : `~sklearn.utils.Bunch`
         With `data` of shape (400, 50), `target` (-1 or +1), `grades`, `human_loss`, `human_scores`,
-        `human_labels` (-1 or +1), `human_prob`, `groups`, `alpha` (0.03), `feature_names`,
-        `target_names`, `frame` and `DESCR`, which explains them. With ``grades=True``, `target` and
-        `human_labels` are grades from 0 to 3, and `human_error` and `human` take the place of
-        `human_loss`, `human_scores` and `human_prob`.
+        `human_labels` (-1 or +1), `human_prob`, `groups`, `alpha` (0.03), `threshold`,
+        `feature_names`, `target_names`, `frame` and `DESCR`, which explains them. With
+        ``grades=True``, `target` and `human_labels` are grades from 0 to 3, and `human_error` and
+        `human` take the place of `human_loss`, `human_scores`, `human_prob` and `threshold`.
     tuple
         Instead, if `return_X_y` or `return_X_y_human`.
 
@@ -155,10 +155,10 @@ def fetch_stare(
     -------
     bunch : `~sklearn.utils.Bunch`
         With `data` of shape (373, 50), `target` (-1 or +1), `grades`, `human_loss`, `human_scores`,
-        `human_labels` (-1 or +1), `human_prob`, `groups`, `alpha` (0.5), `feature_names`,
-        `target_names`, `frame` and `DESCR`, which explains them. With ``grades=True``, `target` and
-        `human_labels` are grades from 0 to 4, and `human_error` and `human` take the place of
-        `human_loss`, `human_scores` and `human_prob`.
+        `human_labels` (-1 or +1), `human_prob`, `groups`, `alpha` (0.5), `threshold`,
+        `feature_names`, `target_names`, `frame` and `DESCR`, which explains them. With
+        ``grades=True``, `target` and `human_labels` are grades from 0 to 4, and `human_error` and
+        `human` take the place of `human_loss`, `human_scores`, `human_prob` and `threshold`.
     tuple
         Instead, if `return_X_y` or `return_X_y_human`.
 
@@ -211,10 +211,10 @@ def fetch_aptos(
     -------
     bunch : `~sklearn.utils.Bunch`
         With `data` of shape (705, 50), `target` (-1 or +1), `grades`, `human_loss`, `human_scores`,
-        `human_labels` (-1 or +1), `human_prob`, `groups`, `alpha` (0.6), `feature_names`,
-        `target_names`, `frame` and `DESCR`, which explains them. With ``grades=True``, `target` and
-        `human_labels` are grades from 0 to 4, and `human_error` and `human` take the place of
-        `human_loss`, `human_scores` and `human_prob`.
+        `human_labels` (-1 or +1), `human_prob`, `groups`, `alpha` (0.6), `threshold`,
+        `feature_names`, `target_names`, `frame` and `DESCR`, which explains them. With
+        ``grades=True``, `target` and `human_labels` are grades from 0 to 4, and `human_error` and
+        `human` take the place of `human_loss`, `human_scores`, `human_prob` and `threshold`.
     tuple
         Instead, if `return_X_y` or `return_X_y_human`.
 

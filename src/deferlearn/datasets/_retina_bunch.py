@@ -28,7 +28,7 @@ class Retina:
     file: RemoteFile
     grades: tuple[float, ...]  # as stored, from the lowest to the highest
     threshold: float  # grades above it make the class +1
-    alpha: float  # the paper's lambda for this data set
+    alpha: float  # lambda in the authors' program; the paper gives no number
     note: str
     draws: str  # what is known of the answers for two classes, after the note
 
@@ -38,12 +38,13 @@ _RETINA_DESCR = """\
 
 {note}
 
-data          the features' first 50 principal components
+data          the first 50 principal components of the network's features, which the authors'
+              program standardised before; the paper does not say so
 grades        the doctor's grade, as stored
 target        {target}
 groups        equal rows are one group, so that a split cannot part them; the patients, whose two
               eyes may both be there, are not known
-alpha         {alpha}, the regularisation (lambda) that the paper uses here
+alpha         {alpha}, the regularisation (lambda) in the authors' program; the paper gives no number
 
 {humans}
 The files come from the authors' public repository on GitHub,
@@ -59,7 +60,9 @@ human_loss    the first reader's expected hinge loss; it is neither the loss of 
               that of `human_scores`, which are draws
 human_scores  h in [-1, 1]; judging by its values, the mean score of the first reader and another
 human_prob    called Pr_H in the file, but it is no probability: 1 where the two readers behind
-              `human_scores` disagree about the class, otherwise 0
+              `human_scores` disagree about the class, otherwise 0; the label of a human error in
+              the paper's predicted-error triage, whose appendix speaks of two pairs of readers
+threshold     {threshold}: grades above it are of the class +1
 """
 
 _GRADES = """\
@@ -91,8 +94,10 @@ def two_class_bunch(source: Retina, record: Record) -> Bunch:
         human_prob=prob,
     )
     bunch.target_names = ["lower grade", "higher grade"]
+    bunch.threshold = source.threshold
     rule = f"+1 if the grade exceeds {source.threshold}, otherwise -1"
-    bunch.DESCR = _describe(source, source.note + source.draws, rule, _TWO_CLASSES)
+    humans = _TWO_CLASSES.format(threshold=source.threshold)
+    bunch.DESCR = _describe(source, source.note + source.draws, rule, humans)
     return bunch
 
 

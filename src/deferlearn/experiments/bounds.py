@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from deferlearn._utils.types import Labels
 from deferlearn.bounds import submodularity_bound
 from deferlearn.experiments import style
 from deferlearn.experiments.config import Config
@@ -58,6 +59,7 @@ def work(p: dict[str, Any]) -> list[Row]:
             "n": n,
             "n_train": len(split.y_train),
             "smaller_class": int(min(np.sum(split.y_train > 0), np.sum(split.y_train < 0))),
+            "rho_of_all": smaller_share(np.concatenate([split.y_train, split.y_test])),
             "paper": bound.paper.value,
             "paper_holds": bound.paper.holds,
             "paper_name": bound.paper.name,
@@ -72,6 +74,11 @@ def work(p: dict[str, Any]) -> list[Row]:
     ]
 
 
+def smaller_share(y: Labels) -> float:
+    """The share of the smaller of two classes, -1 and +1."""
+    return float(min(np.mean(y > 0), np.mean(y < 0)))
+
+
 def tables(rows: pd.DataFrame) -> Tables:
     """Bounds by data set; how often the conditions hold; the conditions of the first split."""
     by = ["dataset", "fit_intercept"]
@@ -80,7 +87,7 @@ def tables(rows: pd.DataFrame) -> Tables:
         stronger_condition_met=rows["stronger_holds"].astype(float),
         rho=rows["smaller_class"] / rows["n_train"],
     )
-    values = ["paper", "stronger", "guarantee", "rho", "paper_condition_met"]
+    values = ["paper", "stronger", "guarantee", "rho", "rho_of_all", "paper_condition_met"]
     means = summary(rows, by, [*values, "stronger_condition_met"])
     words = rows.groupby(by, sort=False)[["paper_condition", "stronger_condition"]].first()
     return {"": means, "conditions": words.reset_index()}

@@ -10,7 +10,9 @@ import numpy as np
 import pandas as pd
 
 from deferlearn._utils.atomic import write_atomically
-from deferlearn.experiments.comparison import SVM_TEAM, TEAM, TEAM_SEARCH
+from deferlearn.experiments.comparison import ALONE, SVM_TEAM, TEAM, TEAM_SEARCH
+from deferlearn.experiments.comparison_classes import CLASS_NAMES
+from deferlearn.experiments.comparison_peers import CLASS_PEERS
 from deferlearn.experiments.comparison_table import (
     BEST_PEER,
     GROUP_BUDGETS,
@@ -20,6 +22,7 @@ from deferlearn.experiments.comparison_table import (
     group_means,
     rivals_in,
     seconds_per_method,
+    where_it_pays,
     with_best_peer,
 )
 from deferlearn.experiments.pages import fill_template
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 PAGE, PICTURE = "team.md", "team"
 # Rivals with a panel of their own in the figure.
 SHOWN = (BEST_PEER, SVM_TEAM, "uncertainty", "automation")
+CLASS_SHOWN = (BEST_PEER, ALONE, *CLASS_PEERS)
 # Colours of the intervals in the figure: the team is better, worse, or neither is clear.
 COLOURS = {"better": "#0072B2", "worse": "#D55E00", "": "0.55"}
 
@@ -73,6 +77,8 @@ def comparison_page(rows: pd.DataFrame, table: pd.DataFrame, command: str) -> st
     return fill_template(
         "comparison.md",
         command=command,
+        several_classes=bool(set(table["dataset"]) & set(CLASS_NAMES)),
+        pays=_pays(table),
         search=TEAM_SEARCH.__name__,
         seeds=sorted(rows["seed"].unique()),
         worst=WORST,
@@ -131,6 +137,22 @@ def comparison_page(rows: pd.DataFrame, table: pd.DataFrame, command: str) -> st
     )
 
 
+def _pays(table: pd.DataFrame) -> list[tuple[str, ...]]:
+    """Where assistance does better than the machine alone, as cells of a table; empty if unknown."""
+    if ALONE not in table:
+        return []
+    return [
+        (
+            line["dataset"],
+            f"{line['human']:.3f}",
+            f"{line['machine']:.3f}",
+            f"{line['error']:.3f} at {line['best']:g}",
+            *(", ".join(f"{budget:g}" for budget in line[key]) or "-" for key in ("pays", "harms")),
+        )
+        for line in where_it_pays(table).to_dict("records")
+    ]
+
+
 def _counted(counts: pd.Series) -> pd.DataFrame:
     """Counts by data set and choice as a table, the most frequent choice first, and their sums."""
     table = counts.unstack(fill_value=0)
@@ -153,6 +175,8 @@ def mark_of(low: float, high: float) -> str:
 
 def shown_in(table: pd.DataFrame) -> list[str]:
     """The rivals of a table that are shown side by side with the team: some, or the peers themselves."""
+    if ALONE in table:
+        return [name for name in CLASS_SHOWN if name in table]
     found = [name for name in SHOWN if name in table]
     return found if len(found) > 1 else [BEST_PEER, "CC", "HGB", "RF"]
 

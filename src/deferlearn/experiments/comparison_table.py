@@ -6,13 +6,16 @@ import numpy as np
 import pandas as pd
 
 from deferlearn.evaluation.intervals import t_interval
-from deferlearn.experiments.comparison import BASELINES, SVM_TEAM, TEAM
+from deferlearn.experiments.comparison import ALONE, BASELINES, SVM_TEAM, TEAM
+from deferlearn.experiments.comparison_classes import GRADED, STAGES, TEN_DIGITS
 from deferlearn.experiments.comparison_data import SLEEP
-from deferlearn.experiments.comparison_peers import PEERS
+from deferlearn.experiments.comparison_peers import CLASS_PEERS, PEERS
 
 # The peer that cross-validation would pick on the same split at the same budget.
 BEST_PEER = "best peer"
-RIVALS = (BEST_PEER, SVM_TEAM, *BASELINES, *PEERS)
+# With two classes and with several; of peers that tie on the folds the first is picked.
+ALL_PEERS = tuple(dict.fromkeys((*PEERS, *CLASS_PEERS)))
+RIVALS = (BEST_PEER, ALONE, SVM_TEAM, *BASELINES, *ALL_PEERS)
 # The team is much worse than a rival if the whole interval of the difference is above this.
 WORST = 0.01
 GROUPS = {
@@ -26,6 +29,9 @@ GROUPS = {
     ),
     "linear, quadratic, digits": ("linear", "quadratic", "digits"),
     "sleep": (SLEEP,),
+    "ten digits": (TEN_DIGITS,),
+    "sleep stages, five experts": STAGES,
+    "grades of the retina": GRADED,
 }
 # Means of groups are over these budgets.
 GROUP_BUDGETS = (0.1, 0.2, 0.3)
@@ -35,10 +41,10 @@ CELL = ["dataset", "budget", "seed"]
 def with_best_peer(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows, and one more for each split and budget: those of the peer with the least error on folds.
 
-    Of peers that tie on the folds the first of `PEERS` is taken. The row keeps what it was except for its
-    method, and names the peer in the column `peer`.
+    Of peers that tie on the folds the first of `ALL_PEERS` is taken. The row keeps what it was except
+    for its method, and names the peer in the column `peer`.
     """
-    order = {name: place for place, name in enumerate(PEERS)}
+    order = {name: place for place, name in enumerate(ALL_PEERS)}
     peers = rows[rows["method"].isin(order)].assign(peer=lambda t: t["method"])
     # Errors on folds are shares of the same samples: rounding is all that can part equal ones.
     ranked = peers.assign(_error=peers["cv_error"].round(12), _place=peers["method"].map(order))
@@ -125,6 +131,38 @@ def dataset_differences(table: pd.DataFrame) -> pd.DataFrame:
                 "mean": cells[name].mean(),
                 "largest": worst[name],
                 "at budget": worst["budget"],
+            }
+        )
+    return pd.DataFrame(lines)
+
+
+def where_it_pays(table: pd.DataFrame) -> pd.DataFrame:
+    """For each data set, whether assistance does better than the machine alone, and up to which budget.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From `comparison_table`, with the machine alone among the rivals.
+
+    Returns
+    -------
+    lines : DataFrame
+        The columns `dataset`, `human`, `machine`, `best` (the budget at which the team's mean error is
+        least), `error` (that error), and `pays` and `harms`: the budgets at which the team is clearly
+        better, or clearly worse, than the machine alone.
+    """
+    lines = []
+    for dataset, cells in table.groupby("dataset", sort=False):
+        best = cells.iloc[int(np.argmin(cells[TEAM]))]
+        lines.append(
+            {
+                "dataset": dataset,
+                "human": best["humans alone"],
+                "machine": best[ALONE],
+                "best": best["budget"],
+                "error": best[TEAM],
+                "pays": list(cells.loc[cells[f"high {ALONE}"] < 0, "budget"]),
+                "harms": list(cells.loc[cells[f"low {ALONE}"] > 0, "budget"]),
             }
         )
     return pd.DataFrame(lines)

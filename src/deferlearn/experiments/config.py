@@ -66,8 +66,8 @@ class Config(BaseModel):
     Parameters
     ----------
     protocol : {"repeated", "published"}, default="repeated"
-        "published": one split, the first 40% of the rows for the test, with the human draws that are
-        stored in the authors' files, the paper's lambda, and their program's submodularity ratio.
+        "published": one split, the first 40% of the rows for the test, with the human draws in the
+        authors' result files, and their program's lambda and submodularity ratio.
         "repeated": random stratified splits and new draws, lambda by cross-validation.
     splits : int, default=20
         Number of splits or draws; 1 for "published".

@@ -9,7 +9,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import Bunch
 
 from deferlearn import datasets
-from deferlearn._utils.types import Array, Labels
+from deferlearn._utils.types import Array, Bools, Labels
 from deferlearn.humans import (
     DirichletHuman,
     UniformHuman,
@@ -20,6 +20,9 @@ from deferlearn.humans import (
 TEST_SHARE = 0.4
 # As `datasets.published_split` does it.
 PARTS, TEST_PARTS = 10, 4
+
+# The readers behind the appendix's label of a human error. The first one answers.
+N_READERS = 4
 
 SYNTHETIC = ("linear", "quadratic")
 RETINA = ("messidor", "stare", "aptos")
@@ -41,8 +44,10 @@ class Split:
         Features and labels (-1, +1).
     loss : ndarray of shape (n_train,)
         The human loss c(x, y) of the training samples.
-    scores : ndarray of shape (n_train,) or (n_train, n_readers)
-        The humans' scores of the training samples, for baselines that learn their errors.
+    train_answers : ndarray of shape (n_train,)
+        The human's answers to the training samples, -1 or +1.
+    readers_differ : ndarray of bool of shape (n_train,)
+        The appendix's label of a human error: whether two pairs of readers give different answers.
     answers : ndarray of shape (n_test,)
         The human's answers to the test cases, -1 or +1.
     kernel : dict
@@ -54,7 +59,8 @@ class Split:
     X_test: Array
     y_test: Labels
     loss: Array
-    scores: Array
+    train_answers: Labels
+    readers_differ: Bools
     answers: Labels
     kernel: dict[str, Any]
 
@@ -125,16 +131,21 @@ def synthetic_split(
     make = {"linear": datasets.make_linear, "quadratic": datasets.make_quadratic}[kind]
     kernel = LINEAR_KERNEL if kind == "linear" else QUADRATIC_KERNEL
     X, y = make(n_samples, random_state=stream(seed, 0))
-    scores = UniformHuman(spread).scores(y, random_state=stream(seed, 1))
+    human, luck = UniformHuman(spread), stream(seed, 3)
+    scores = human.scores(y, random_state=stream(seed, 1))
+    # Three more readers like the first, who answers; only predicted-error triage learns from them.
+    others = [human.scores(y, random_state=luck) for _ in range(N_READERS - 1)]
     train, test = _first_rows(n_samples) if published else random_rows(y, seed)
+    answers = labels_from_scores(scores)
     return Split(
         X_train=X[train],
         y_train=y[train],
         X_test=X[test],
         y_test=y[test],
         loss=loss_from_scores(scores, y)[train],
-        scores=scores[train],
-        answers=labels_from_scores(scores)[test],
+        train_answers=answers[train],
+        readers_differ=pairs_differ(np.column_stack([scores, *others]), 0.0)[train],
+        answers=answers[test],
         kernel=kernel,
     )
 
@@ -151,8 +162,8 @@ def retina_split(
     seed : int
         Seed of the split and of the doctors.
     published : bool, default=False
-        Whether to take the published split and the stored doctors; otherwise a random stratified
-        split and new doctors with the parameters of the paper's appendix.
+        Whether to take the published split and the doctors of the authors' result files; otherwise a
+        random stratified split and new doctors with the parameters of the paper's appendix.
     uniform_weight : float, default=0
         How often the doctors guess; stored doctors never do, so other weights need new doctors.
 
@@ -163,22 +174,33 @@ def retina_split(
     data = retina(name)
     y = data.target
     train, test = datasets.published_split(data) if published else random_rows(y, seed)
+    humans: dict[str, Any]
     if published and uniform_weight == 0.0:
-        loss, scores, answers = data.human_loss, data.human_labels, data.human_labels
+        run = published_run(name)
+        humans = {
+            "loss": run.human_loss_train,
+            "train_answers": run.human_labels_train,
+            # The result files lack this label; that of Aptos is of another draw.
+            "readers_differ": data.human_prob[train] > 0,
+            "answers": run.human_labels_test,
+        }
     else:
-        doctors = getattr(DirichletHuman, name)(uniform_weight=uniform_weight)
+        doctors = getattr(DirichletHuman, name)(n_readers=N_READERS, uniform_weight=uniform_weight)
         drawn = doctors.draw(data.grades, random_state=stream(seed, 1))
-        loss, scores = drawn.expected_losses[:, 0], drawn.scores
-        answers = labels_from_scores(scores[:, 0])
+        answers = labels_from_scores(drawn.scores[:, 0])
+        humans = {
+            "loss": drawn.expected_losses[train, 0],
+            "train_answers": answers[train],
+            "readers_differ": pairs_differ(drawn.answers, data.threshold)[train],
+            "answers": answers[test],
+        }
     return Split(
         X_train=data.data[train],
         y_train=y[train],
         X_test=data.data[test],
         y_test=y[test],
-        loss=loss[train],
-        scores=np.asarray(scores[train], dtype=np.float64),
-        answers=np.asarray(answers[test], dtype=np.int64),
         kernel=LINEAR_KERNEL,
+        **humans,
     )
 
 
@@ -186,6 +208,37 @@ def retina_split(
 def retina(name: str) -> Bunch:
     """One of the medical data sets, read once per process."""
     return getattr(datasets, f"fetch_{name}")()
+
+
+@cache
+def published_run(name: str) -> Bunch:
+    """What the authors' program stored for a data set, read once per process."""
+    return datasets.published_run(name)
+
+
+def pairs_differ(readings: Array, threshold: float) -> Bools:
+    """Whether two pairs of four readers, each averaged and thresholded, give different answers.
+
+    Parameters
+    ----------
+    readings : ndarray of shape (n_samples, 4)
+        Grades or scores; the first two readers are one pair.
+    threshold : float
+        What a mean must exceed for the class +1.
+
+    Returns
+    -------
+    differ : ndarray of bool of shape (n_samples,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from deferlearn.experiments.data import pairs_differ
+    >>> pairs_differ(np.array([[0, 3, 1, 1], [0, 3, 1, 3]]), 1.4)
+    array([ True, False])
+    """
+    first, second = readings[:, :2].mean(axis=1), readings[:, 2:].mean(axis=1)
+    return np.asarray((first > threshold) != (second > threshold))
 
 
 def random_rows(y: Labels, seed: int) -> tuple[Any, Any]:

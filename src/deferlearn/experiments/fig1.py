@@ -86,7 +86,7 @@ def tables(rows: pd.DataFrame) -> Tables:
 
 
 def draw(rows: pd.DataFrame, config: Config) -> Figure:
-    """(a) the hulls; (b) reduced hulls for at most three s, the last being the first that do not meet."""
+    """(a) the hulls, and the first reduced ones that do not meet; (b) reduced hulls on the way there."""
     from matplotlib.patches import Polygon
 
     from deferlearn.plot.plane import CLASS_STYLE
@@ -94,8 +94,8 @@ def draw(rows: pd.DataFrame, config: Config) -> Figure:
     X, y = samples(SHOWN_SEED)
     first = separating_hulls(SVMObjective(X, y))
     figure, axes = style.figure_of(3.9, 1, 2, sharex=True, sharey=True)
-    steps = sorted({2, max(2, int(first.s) // 2), int(first.s)})
-    for ax, sizes in zip(axes.flat, ([1], steps), strict=True):
+    steps = sorted({2, (2 + int(first.s)) // 2, int(first.s)})
+    for ax, sizes in zip(axes.flat, ([1, int(first.s)], steps), strict=True):
         for label, (colour, marker) in CLASS_STYLE.items():
             part = X[y == label]
             looks: Any = {"marker": marker, "facecolors": "none", "edgecolors": colour}
@@ -108,11 +108,12 @@ def draw(rows: pd.DataFrame, config: Config) -> Figure:
                 for face in faces:
                     ax.add_patch(Polygon(hull(part, s), closed=True, **face))
         ax.set(xticks=[], yticks=[], aspect="equal")
-    axes[0][0].set_title("(a) convex hulls")
+    axes[0][0].set_title(f"(a) hulls, and reduced, s = {int(first.s)}")
     axes[0][1].set_title("(b) reduced, s = " + ", ".join(str(s) for s in steps))
     nearest = [first.weights[y == label] @ X[y == label] for label in (-1, 1)]
     gap: Any = {"color": "0.1", "linewidth": 2.2}
-    axes[0][1].plot(*np.array(nearest).T, zorder=5, **gap)
+    for ax in axes.flat:
+        ax.plot(*np.array(nearest).T, zorder=5, **gap)
     entries = [
         (f"class {label:+d}", {"color": colour, "marker": marker, "markerfacecolor": "none"})
         for label, (colour, marker) in sorted(CLASS_STYLE.items())

@@ -11,22 +11,21 @@ from deferlearn.experiments.config import Config
 from deferlearn.experiments.data import split_of
 from deferlearn.experiments.experiment import Tables, jobs_of, selection_parameters
 from deferlearn.experiments.jobs import Job, Row
-from deferlearn.experiments.methods import NEAREST, alpha_of, method_rows
+from deferlearn.experiments.methods import NEAREST, SIGNED, alpha_of, method_rows
 from deferlearn.experiments.performance import draw_performance, performance_tables
+from deferlearn.experiments.recipe import RECIPE, points, published_rows
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TITLE = "all methods on Messidor, Stare and Aptos"
 COST = 3.2
-# The first is the paper's, logistic regression on the absolute margin, which may learn to defer the cases
-# that the machine is surest about. The other ranks by the absolute margin, the smallest first.
-POLICIES = ("margin", NEAREST)
-
-
-def shown_policy(config: Config) -> str:
-    """The policy of the figures: the text's, or the one behind the published figures."""
-    return NEAREST if config.protocol == "published" else "margin"
+# The first is that of the paper's text, logistic regression on the absolute margin, which may learn to
+# defer the cases that the machine is surest about. The second is the appendix's, with the sign and without
+# an intercept. The third is ours: it ranks by the absolute margin, the smallest first, and learns nothing.
+POLICIES = ("margin", SIGNED, NEAREST)
+# The policy of the figures.
+SHOWN = "margin"
 
 
 def medical_parameters(config: Config) -> dict[str, Any]:
@@ -49,18 +48,37 @@ def jobs(config: Config) -> list[Job]:
 def work(p: dict[str, Any]) -> list[Row]:
     """All methods at all budgets on one split."""
     split = split_of(p)
-    return method_rows(split, alpha_of(split, p), p)
+    alpha = alpha_of(split, p)
+    if p["protocol"] == "published":
+        return published_rows(split, alpha, p)
+    return method_rows(split, alpha, p)
 
 
 def tables(rows: pd.DataFrame) -> Tables:
-    """Means of all methods, and their differences."""
-    return performance_tables(rows)
+    """Means of all methods, and their differences; of the published split also the published points."""
+    found = points(rows)
+    return performance_tables(rows) | ({} if found.empty else {"points": found})
 
 
 def draw(rows: pd.DataFrame, config: Config) -> Figure:
-    """Error above, F1 below, one column per data set."""
-    figure, axes = style.figure_of(6.0, 2, len(config.datasets), sharex=True)
-    draw_performance(axes, rows, shown_policy(config), config.datasets)
+    """Error above, F1 below, one column per data set; the published recipe above the text's method."""
+    recipe = RECIPE in set(rows["policy"])
+    shown = {RECIPE: "as published", SHOWN: "as in the text"} if recipe else {SHOWN: ""}
+    count = len(shown)
+    figure, axes = style.figure_of(
+        6.0 if count == 1 else 10.0, 2 * count, len(config.datasets), sharex=True
+    )
+    for place, (policy, name) in enumerate(shown.items()):
+        part = axes[2 * place : 2 * place + 2]
+        draw_performance(part, rows, policy, config.datasets)
+        if name:
+            for ax in part[:, 0]:
+                ax.set_ylabel(f"{name}:\n{ax.get_ylabel()}")
+        for row in range(2 if place else 0):  # the same scale as above, to compare
+            for above, ax in zip(axes[row], part[row], strict=True):
+                ends = [above.get_ylim(), ax.get_ylim()]
+                above.set_ylim(min(e[0] for e in ends), max(e[1] for e in ends))
+                ax.set_ylim(above.get_ylim())
     for ax in axes[-1]:
         ax.set_xlabel(style.BUDGET)
         ax.locator_params(axis="x", nbins=3)

@@ -11,7 +11,7 @@ from deferlearn.experiments import style
 from deferlearn.experiments.config import Config
 from deferlearn.experiments.data import split_of
 from deferlearn.experiments.experiment import Tables, jobs_of
-from deferlearn.experiments.fig5 import medical_parameters, shown_policy
+from deferlearn.experiments.fig5 import SHOWN, medical_parameters
 from deferlearn.experiments.jobs import Job, Row
 from deferlearn.experiments.methods import algorithm_rows, alpha_of
 from deferlearn.experiments.performance import VALUES
@@ -62,7 +62,7 @@ def tables(rows: pd.DataFrame) -> Tables:
 
 def draw(rows: pd.DataFrame, config: Config) -> Figure:
     """Error and F1, with one line per level of human error."""
-    shown = rows[rows["policy"] == shown_policy(config)]
+    shown = rows[rows["policy"] == SHOWN]
     means = summary(shown, ["human_weight", "budget"], [*VALUES, "human_error"])
     figure, axes = style.figure_of(4.2, 1, 2)
     names = []

@@ -17,7 +17,7 @@ Row = dict[str, Any]
 Work = Callable[[dict[str, Any]], list[Row]]
 
 # Change it if rows of the same parameters get another meaning: then all are computed again.
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True)

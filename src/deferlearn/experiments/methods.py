@@ -1,32 +1,42 @@
 """All methods of the paper on one split: wrong answers and F1 at every budget.
 
-The team's answers follow the paper's batch rule: the test cases at the top of the policy's ranking go to
-the human, the same share as was deferred in training.
+The team's answers follow the batch rule of the authors' program, which the paper does not mention: the test
+cases at the top of the policy's ranking go to the human, the same share as was deferred in training.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedKFold
 
 from deferlearn._utils.types import Array, Bools
 from deferlearn.experiments.data import Split, retina
 from deferlearn.experiments.jobs import Row
-from deferlearn.experiments.selecting import ALGORITHMS, Selecting, machine_without, selections
+from deferlearn.experiments.selecting import (
+    ALGORITHMS,
+    Selecting,
+    Selection,
+    machine_without,
+    objective_of,
+    selections,
+)
 from deferlearn.objective import SVMObjective
-from deferlearn.teams import FullAutomation, PredictedErrorTriage, UncertaintyTriage
 from deferlearn.teams.parameters import count_of
-from deferlearn.teams.policy import resolve_policy
+from deferlearn.teams.policy import DeferralPolicy, resolve_policy
+from deferlearn.teams.predicted_error import fit_error_model, probability_of_error
 from deferlearn.teams.threshold import first_of
 
 BASELINES = ("uncertainty", "predicted", "full", "humans")
 
 # The policy that ranks by the absolute margin, smallest first, and learns nothing.
 NEAREST = "nearest"
+# The policy of the paper's appendix: one slope, no intercept, on the margin with its sign.
+SIGNED = "signed"
 
 
 def choose_alpha(split: Split, alphas: Sequence[float], folds: int, seed: int) -> float:
@@ -61,7 +71,7 @@ def choose_alpha(split: Split, alphas: Sequence[float], folds: int, seed: int) -
 
 
 def alpha_of(split: Split, parameters: dict[str, Any]) -> float:
-    """Lambda for a job on medical data: the paper's under "published", otherwise chosen."""
+    """Lambda for a job on medical data: the authors' program's under "published", otherwise chosen."""
     p = parameters
     if p["protocol"] == "published":
         return float(retina(p["dataset"]).alpha)
@@ -81,7 +91,15 @@ def algorithm_rows(
     split: Split, alpha: float, algorithm: str, budgets: Sequence[float], how: Selecting
 ) -> Iterator[Row]:
     """The teams that an algorithm trains, at every budget and with every policy."""
-    for chosen in selections(split, alpha, algorithm, budgets, how):
+    chosen = selections(split, alpha, algorithm, budgets, how)
+    return team_rows(split, alpha, algorithm, chosen, how)
+
+
+def team_rows(
+    split: Split, alpha: float, algorithm: str, selected: Iterable[Selection], how: Selecting
+) -> Iterator[Row]:
+    """The teams of these selections, with every policy."""
+    for chosen in selected:
         machine, deferred = machine_without(split, alpha, chosen.picks)
         margin = machine.decision_function(split.X_test)
         count = count_of(len(chosen.picks) / len(deferred), len(margin))
@@ -89,35 +107,38 @@ def algorithm_rows(
             start = perf_counter()
             score = _rank(split, machine, deferred, margin, policy, how.seed)
             yield {
-                "method": algorithm,
-                "policy": policy,
-                "budget": chosen.budget,
-                "alpha": alpha,
-                "n": chosen.n,
-                "n_deferred": len(chosen.picks),
-                "ratio": chosen.ratio,
-                "value": chosen.value,
+                **selection_row(algorithm, policy, alpha, chosen),
                 **judge(split, signs_of(margin), first_of(score, count)),
                 "seconds": chosen.seconds + perf_counter() - start,
             }
 
 
+def selection_row(algorithm: str, policy: str, alpha: float, chosen: Selection) -> Row:
+    """What a row says of the selection behind a team."""
+    return {
+        "method": algorithm,
+        "policy": policy,
+        "budget": chosen.budget,
+        "alpha": alpha,
+        "n": chosen.n,
+        "n_deferred": len(chosen.picks),
+        "ratio": chosen.ratio,
+        "value": chosen.value,
+    }
+
+
 def baseline_rows(split: Split, alpha: float, budgets: Sequence[float], seed: int) -> Iterator[Row]:
     """The paper's four baselines at every budget."""
-    settings = {"alpha": alpha, **split.kernel}
-    teams: dict[str, Any] = {
-        "uncertainty": UncertaintyTriage(cv=None, random_state=seed, **settings),
-        "predicted": PredictedErrorTriage(cv=None, random_state=seed, **settings),
-        "full": FullAutomation(cv=None, **settings),
-    }
     n_train, n_test = len(split.y_train), len(split.y_test)
     for name in BASELINES:
         start = perf_counter()
-        team = teams.get(name)
-        machine, score = split.answers, np.zeros(n_test)
-        if team is not None:
-            team.fit(split.X_train, split.y_train, human_scores=split.scores)
-            machine, score = team.predict(split.X_test), team.deferral_score(split.X_test)
+        machine = objective_of(split, alpha)
+        margin = machine.decision_function(split.X_test)
+        score = np.zeros(n_test)
+        if name == "uncertainty":
+            score = -np.abs(margin)
+        elif name == "predicted":
+            score = predicted_error_scores(split, machine, seed)
         seconds = perf_counter() - start
         for budget in budgets:
             share = {"full": 0.0, "humans": 1.0}.get(name, float(budget))
@@ -133,9 +154,36 @@ def baseline_rows(split: Split, alpha: float, budgets: Sequence[float], seed: in
                 "n_deferred": 0,
                 "ratio": None,
                 "value": None,
-                **judge(split, machine, asked),
+                **judge(split, signs_of(margin), asked),
                 "seconds": seconds,
             }
+
+
+def predicted_error_scores(split: Split, machine: SVMObjective, seed: int) -> Array:
+    """Predicted error of the machine minus that of the human, by the labels of the paper's appendix.
+
+    The machine errs where it differs from the human's answer, the human where two pairs of readers differ.
+
+    Parameters
+    ----------
+    split : Split
+        The split.
+    machine : SVMObjective
+        The machine on all training samples.
+    seed : int
+        Seed of the two perceptrons.
+
+    Returns
+    -------
+    score : ndarray of shape (n_test,)
+        Cases with the largest go to the human first.
+    """
+    said = signs_of(machine.decision_function(split.X_train))
+    predicted = [
+        probability_of_error(fit_error_model(split.X_train, errs, seed), split.X_test)
+        for errs in (said != split.train_answers, split.readers_differ)
+    ]
+    return predicted[0] - predicted[1]
 
 
 def judge(split: Split, machine: NDArray[Any], asked: Bools) -> Row:
@@ -152,8 +200,8 @@ def judge(split: Split, machine: NDArray[Any], asked: Bools) -> Row:
 
 
 def signs_of(margin: Array) -> NDArray[np.int64]:
-    """The machine's answers, -1 or +1."""
-    return np.where(margin > 0, 1, -1)
+    """The machine's answers, -1 or +1; at 0 it is +1, as in the paper."""
+    return np.where(margin >= 0, 1, -1)
 
 
 def _rank(
@@ -162,6 +210,7 @@ def _rank(
     """How much each test case should go to a human."""
     if policy == NEAREST:
         return -np.abs(margin)
-    model = resolve_policy(policy)
+    slope_only = DeferralPolicy(LogisticRegression(fit_intercept=False), signed=True)
+    model = resolve_policy(slope_only if policy == SIGNED else policy)
     model.fit(split.X_train, machine.decision_function(split.X_train), deferred, seed)
     return model.deferral_score(split.X_test, margin)

@@ -12,7 +12,9 @@ from deferlearn.experiments.claims import judge_claims
 from deferlearn.experiments.config import FEWEST_SPLITS, Config
 from deferlearn.experiments.data import TEST_SHARE
 from deferlearn.experiments.pages import fill_template
+from deferlearn.experiments.recipe import agreement
 from deferlearn.experiments.reproduce import EXPERIMENTS
+from deferlearn.experiments.selecting import ALGORITHMS
 
 PAGE = "results.md"
 
@@ -66,7 +68,7 @@ def render(found: dict[str, pd.DataFrame], config: Config) -> str:
     claims = [claim for name in found for claim in judge_claims(name, tables[name], config)]
     packages = [name for name in next(iter(found.values())) if name.startswith("version_")]
     wanted = [*packages, "machine", "cores", "job_cpu_seconds"]
-    jobs = pd.concat([rows.groupby("job")[wanted].first() for rows in found.values()])
+    jobs = pd.concat([rows.groupby("job", sort=False)[wanted].first() for rows in found.values()])
     # If jobs were run on several machines, all values are shown.
     values = {name: " and ".join(map(str, jobs[name].unique())) for name in wanted}
     return fill_template(
@@ -93,9 +95,22 @@ def render(found: dict[str, pd.DataFrame], config: Config) -> str:
         ),
         machines=values["machine"],
         cores=values["cores"],
+        agreement=_agreement(tables.get("fig5", {}).get("points")),
         n_jobs=len(jobs),
         seconds=jobs["job_cpu_seconds"].sum(),
     )
+
+
+def _agreement(points: pd.DataFrame | None) -> dict[str, str] | None:
+    """How many points and picks agree with the published ones; None if there is nothing to compare."""
+    if points is None:
+        return None
+    return {
+        "greedy": agreement(points, ALGORITHMS, "same_point"),
+        "uncertainty": agreement(points, ["uncertainty"], "same_point"),
+        "predicted": agreement(points, ["predicted"], "same_point"),
+        "picks": agreement(points, ["distorted"], "same_picks"),
+    }
 
 
 def compact(table: pd.DataFrame) -> pd.DataFrame:

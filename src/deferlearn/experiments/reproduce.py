@@ -11,7 +11,7 @@ import pandas as pd
 from deferlearn._utils.atomic import write_atomically
 from deferlearn.experiments import bounds, fig1, fig2, fig3, fig4, fig5, fig6, runtime, style
 from deferlearn.experiments.config import Config
-from deferlearn.experiments.data import RETINA, retina
+from deferlearn.experiments.data import RETINA, published_run, retina
 from deferlearn.experiments.experiment import Experiment
 from deferlearn.experiments.runner import run_jobs
 from deferlearn.experiments.store import write_table
@@ -136,6 +136,8 @@ def prepare(names: Sequence[str], config: Config, out: str | os.PathLike[str]) -
     for dataset in RETINA:
         if dataset in asked:
             retina(dataset)
+            if config.protocol == "published":
+                published_run(dataset)
     content = config.model_dump_json(indent=2) + "\n"
     write_atomically(folder / "config.json", content.encode())
     return sum(EXPERIMENTS[name].cost * len(todo) for name, todo in jobs.items())

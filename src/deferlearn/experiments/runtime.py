@@ -43,7 +43,7 @@ def jobs(config: Config) -> list[Job]:
 
 
 def work(p: dict[str, Any]) -> list[Row]:
-    """Each algorithm once, at the paper's lambda, after a first round that may include compilation."""
+    """Each algorithm once, at the authors' lambda, after a first round that may include compilation."""
     split, alpha = split_of(p), float(retina(p["dataset"]).alpha)
     how = Selecting(p["submodularity_ratio"], epsilon=p["epsilon"], seed=p["seed"])
     n = count_of(p["budget"], len(split.y_train))

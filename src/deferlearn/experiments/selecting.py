@@ -37,7 +37,7 @@ class Selecting:
         The submodularity ratio, or the search for one.
     delta, epsilon : float
         As in `Config`.
-    policies : tuple of {"mlp", "margin", "nearest"}
+    policies : tuple of {"mlp", "margin", "signed", "nearest"}
         Policies, each of which is tried with every selection.
     stop_early : bool
         Whether a selection ends at the first round without a positive score, as the authors' program
