@@ -1,0 +1,390 @@
+"""The next model: fitted on cases of the desk, compared with the active one, stored as a candidate.
+
+The newest cases of known truth are kept back. Neither the candidate nor the active model has seen them, so
+both are compared on them, case by case. Nothing changes at the desk until a supervisor activates the
+candidate (`deferlearn.desk.models.activate_model`); to go back, activate the old model again.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, insert, select
+
+from deferlearn._utils.types import Bools, Index, Labels
+from deferlearn._utils.words import counted
+from deferlearn.desk.database import now
+from deferlearn.desk.desk import Desk
+from deferlearn.desk.errors import Conflict, Invalid
+from deferlearn.desk.learning.comparing import Comparison, Policy, compare, known_cases
+from deferlearn.desk.learning.population import (
+    copies,
+    cut_weights,
+    lend_answers,
+    truth_weights,
+)
+from deferlearn.desk.models import load_model, plain_card, store_model
+from deferlearn.desk.monitoring.case_tables import case_table
+from deferlearn.desk.monitoring.errors import wrong
+from deferlearn.desk.monitoring.records import Records, read_records
+from deferlearn.desk.schema import model_report
+from deferlearn.tables import TableDecider, TableError, TabularTeam, fit_table
+from deferlearn.tables.cases import Cases
+from deferlearn.tables.columns import NUMBER, score_names
+from deferlearn.tables.frames import as_table
+from deferlearn.teams.parameters import share_of
+
+# The newest part of the cases, on which models are compared.
+HELD_OUT = 0.25
+# Fewer cases say too little.
+LEAST_TRAINED, LEAST_COMPARED = 50, 20
+# Only so many of the newest cases are used.
+MOST_CASES = 200_000
+
+
+@dataclass(frozen=True)
+class Refit:
+    """A candidate and what is known of it.
+
+    Attributes
+    ----------
+    model_id : int
+        Its row in the database.
+    created : bool
+        Whether it is new; the same cases give the same model.
+    comparison : Comparison
+        With the active model.
+    report : dict
+        Plain values: what it was fitted on, and the comparison.
+    """
+
+    model_id: int
+    created: bool
+    comparison: Comparison
+    report: dict[str, Any]
+
+
+def refit(
+    desk: Desk,
+    *,
+    actor: str,
+    name: str = "refit",
+    newest: int = MOST_CASES,
+    held_out: float = HELD_OUT,
+    seed: int = 0,
+    n_jobs: int | None = None,
+) -> Refit:
+    """Fit the next model on the cases of the desk, compare it with the active one, and store it.
+
+    Parameters
+    ----------
+    desk : Desk
+        A desk with an active model, whose settings (columns, budget, experts, tuning) are kept.
+    actor : str
+        Who asks for it.
+    name : str, default="refit"
+        What people call it.
+    newest : int, default=200000
+        Only so many of the newest cases are used: fewer if the past is no longer like the present.
+    held_out : float, default=0.25
+        The newest part of the cases of known truth, on which both models are compared.
+    seed : int, default=0
+        Random seed.
+    n_jobs : int or None, default=None
+        Number of fits that run at the same time.
+
+    Returns
+    -------
+    Refit
+
+    Raises
+    ------
+    Conflict
+        If the truth of too few cases is known.
+    Invalid
+        If no model can be fitted on the cases.
+    """
+    judge = desk.active_judge()
+    with desk.database.reading() as connection:
+        records = read_records(connection, limit=newest, content=True)
+        seen = last_case_of(connection, judge.model_id)
+    last = last_to_learn_from(records, held_out, seen)
+    fitted = fit_records(records, records.number <= last, judge.card, seed=seed, n_jobs=n_jobs)
+    content = _saved(fitted.model)
+    candidate = load_model(content)
+    comparison = compare_on(records, records.number > last, candidate, judge.decider)
+    report = plain_card(
+        {
+            "active_model": judge.model_id,
+            "last_case": int(last),
+            **fitted.facts,
+            "comparison": comparison.plain(),
+        }
+    )
+    card = {**candidate.card_, "desk": {"last_case": int(last)}}
+
+    number, created = desk.database.write(
+        lambda connection: store_candidate(
+            connection, content, card, report, name=name, actor=actor
+        )
+    )
+    return Refit(number, created, comparison, report)
+
+
+def store_candidate(
+    connection: Connection,
+    content: bytes,
+    card: dict[str, Any],
+    report: dict[str, Any],
+    *,
+    name: str,
+    actor: str,
+) -> tuple[int, bool]:
+    """Store a model and the report on it, both or neither.
+
+    Parameters
+    ----------
+    connection : Connection
+        A connection that writes.
+    content : bytes
+        The file of the model.
+    card : dict
+        Its card.
+    report : dict
+        What it was fitted on, and how it compares with the active model.
+    name : str
+        What people call it.
+    actor : str
+        Who stores it.
+
+    Returns
+    -------
+    id : int
+    created : bool
+        Whether it was not there before.
+    """
+    number, created = store_model(connection, content, card, name=name, actor=actor)
+    if created:
+        row = insert(model_report).values(model_id=number, at=now(connection), report=report)
+        connection.execute(row)
+    return number, created
+
+
+def last_case_of(connection: Connection, model_id: int) -> int:
+    """The last case of the desk that a model was fitted on; 0 if it was fitted elsewhere."""
+    report = connection.execute(
+        select(model_report.c.report).where(model_report.c.model_id == model_id)
+    ).scalar()
+    return 0 if report is None else int(report["last_case"])
+
+
+def last_to_learn_from(records: Records, held_out: float = HELD_OUT, seen: int = 0) -> int:
+    """The number of the last case that the candidate may learn from.
+
+    Parameters
+    ----------
+    records : Records
+        Cases.
+    held_out : float, default=0.25
+        The newest part of the cases of known truth, on which both models are compared.
+    seen : int, default=0
+        The last case that the active model has learned from.
+
+    Returns
+    -------
+    number : int
+        All cases after it are unseen by both models.
+    """
+    known = np.array([one is not None for one in records.truth], dtype=bool)
+    numbers = records.number[known]
+    n = int(len(numbers) * (1 - held_out))
+    last = max(int(numbers[n - 1]), seen) if n else seen
+    before, after = int((numbers <= last).sum()), int((numbers > last).sum())
+    if before < LEAST_TRAINED or after < LEAST_COMPARED:
+        raise Conflict(
+            f"The truth of {counted(len(numbers), 'case')} is known, {before} to learn from and {after} to "
+            f"compare with; a refit needs {LEAST_TRAINED} and {LEAST_COMPARED}, the latter newer than what "
+            "the active model was fitted on."
+        )
+    return last
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A model that was fitted on records, with facts about them."""
+
+    model: TabularTeam
+    facts: dict[str, Any]
+
+
+def fit_records(
+    records: Records, rows: Any, card: dict[str, Any], *, seed: int = 0, n_jobs: int | None = None
+) -> Fitted:
+    """Fit a model like that of a card on some of the cases.
+
+    Parameters
+    ----------
+    records : Records
+        Cases with their content.
+    rows : ndarray of bool of shape (n_cases,)
+        The cases that may be used.
+    card : dict
+        Of the model whose settings are kept.
+    seed : int, default=0
+        Random seed.
+    n_jobs : int or None, default=None
+        Number of fits that run at the same time.
+
+    Returns
+    -------
+    Fitted
+    """
+    luck = np.random.default_rng(seed)
+    known = np.array([one is not None for one in records.truth], dtype=bool) & rows
+    weights = np.zeros(len(records))
+    weights[rows] = truth_weights(
+        known[rows], records.deferred[rows], records.audited[rows], records.probability[rows]
+    )
+    used = np.flatnonzero(known)
+    cut = cut_weights(weights[used])
+    taken = used[copies(cut, luck)]
+    answers, readers = _answers(records, card, used, luck)
+    cases = _cases(records, card, taken, answers[taken], readers)
+    experts = card.get("experts") or []
+    numbers = [one for one, kind in card["columns"].items() if kind == NUMBER]
+    scores = score_names(card.get("machine_score"))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            model = fit_table(
+                cases,
+                budget=None if experts else share_of(card["budget"], card["rows"]),
+                capacity={row["expert"]: float(row["share"]) for row in experts} or None,
+                alpha=None if card["tuned"] else card["alpha"],
+                seed=seed,
+                number=[one for one in numbers if one not in scores],
+                category=[one for one in card["columns"] if one not in numbers],
+                n_jobs=n_jobs,
+            )
+        except (TableError, ValueError) as error:
+            raise Invalid(f"No model can be fitted on these cases: {error}.") from error
+    read = np.zeros(len(records), dtype=bool)
+    read[records.row] = True
+    facts = {
+        "cases": len(used),
+        "read_by_experts": int(read[used].sum()),
+        "audited": int((read & records.audited & ~records.deferred)[used].sum()),
+        "rows": len(taken),
+        "largest_weight": float(cut.max()),
+        "largest_weight_before_cutting": float((weights[used] / weights[used].min()).max()),
+        "notes": sorted({str(one.message) for one in caught if one.category is UserWarning}),
+    }
+    model.card_["rows"] = len(used)
+    return Fitted(model, facts)
+
+
+def _answers(
+    records: Records, card: dict[str, Any], used: Index, luck: np.random.Generator
+) -> tuple[Labels, tuple[str, ...]]:
+    """A column per expert, or one for all of them, with answers lent to cases that nobody read."""
+    experts = [row["expert"] for row in card.get("experts") or []]
+    if experts:
+        table = np.full((len(records), len(experts)), None, dtype=object)
+        for row, who, value in zip(records.row, records.expert, records.value, strict=True):
+            if who in experts:
+                table[row, experts.index(who)] = value
+        return table, tuple(experts)
+    one = records.first_answer
+    one[used] = lend_answers(
+        one[used],
+        records.truth[used],
+        records.expected_machine[used],
+        records.deferred[used],
+        records.probability[used],
+        luck,
+    )
+    return one[:, None], ("experts",)
+
+
+def _cases(
+    records: Records,
+    card: dict[str, Any],
+    rows: Index,
+    answers: Labels,
+    readers: tuple[str, ...],
+) -> Cases:
+    contents = [records.content[row] for row in rows.tolist()]
+    truth = np.array([str(records.truth[row]) for row in rows.tolist()])
+    group = card.get("group")
+    repeated = len(np.unique(rows)) < len(rows)
+    groups = None
+    if group is not None and all(one.get(group) is not None for one in contents):
+        groups = np.array([str(one[group]) for one in contents], dtype=object)
+    elif repeated:  # copies of a case stay together
+        groups = np.array([str(number) for number in records.number[rows]], dtype=object)
+    graded = bool(card.get("graded"))
+    present = set(truth.tolist())
+    return Cases(
+        features=as_table(table_of(card, contents)),
+        truth=truth,
+        classes=tuple(one for one in card["classes"] if graded or one in present),
+        answers=answers,
+        readers=readers,
+        groups=groups,
+        roles={one: card.get(one) for one in ("label", "identifier", "group", "machine_score")},
+        graded=graded,
+    )
+
+
+def table_of(card: dict[str, Any], contents: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    """The columns that a model of this card uses."""
+    scores = score_names(card.get("machine_score"))
+    numbers = [one for one, kind in card["columns"].items() if kind == NUMBER]
+    numbers += [one for one in scores if one not in numbers]
+    return case_table(contents, numbers, [one for one in card["columns"] if one not in numbers])
+
+
+def compare_on(
+    records: Records, period: Bools, candidate: TableDecider, active: TableDecider
+) -> Comparison:
+    """Compare two models on the cases of a period whose truth is known, and which neither has seen.
+
+    Parameters
+    ----------
+    records : Records
+        Cases with their content.
+    period : ndarray of bool of shape (n_cases,)
+        The cases of the period, whether their truth is known or not.
+    candidate, active : TableDecider
+        The models.
+
+    Returns
+    -------
+    Comparison
+    """
+    at_hand = known_cases(records, period)
+    contents = [records.content[row] for row in at_hand.rows.tolist()]
+    truth = records.truth[at_hand.rows]
+    one, other = (_policy(decider, contents, truth) for decider in (candidate, active))
+    return compare(one, other, at_hand)
+
+
+def _policy(decider: TableDecider, contents: list[dict[str, Any]], truth: Any) -> Policy:
+    """What a model does with some cases."""
+    decided = decider.decide(table_of(decider.card_, contents))
+    errors = wrong(decided.machine_answer.astype(object), truth)
+    return Policy(errors, np.asarray(decided.deferred, dtype=bool))
+
+
+def _saved(model: TabularTeam) -> bytes:
+    import deferlearn
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.skops"
+        deferlearn.save(model, path)
+        return path.read_bytes()

@@ -1,0 +1,397 @@
+"""Webhooks: whoever subscribes is told of events, signed, at least once, until it answers or is given up.
+
+Events are stored in the transaction that causes them, so none is lost and none is invented. They are sent
+afterwards, again and again with growing pauses, and after the last attempt they are kept in a list of dead
+letters. A receiver may get an event twice, and in another order: the id and the version of the case tell.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import http.client
+import socket
+import ssl
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from threading import Timer
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from sqlalchemy import Connection, insert, or_, select, update
+
+from deferlearn.desk.database import SECOND
+from deferlearn.desk.desk import Desk
+from deferlearn.desk.rules import Moment
+from deferlearn.desk.schema import DEAD, WAITING, canonical, delivery, event, webhook
+from deferlearn.desk.times import iso
+
+KINDS = ("case.answered", "case.reopened", "alarm.raised")
+SIGNATURE, EVENT_ID = "X-Deferlearn-Signature", "X-Deferlearn-Event"
+# Seconds before the next attempt: doubled each time, up to an hour. The last attempt is after half a day.
+FIRST_PAUSE, LONGEST_PAUSE, ATTEMPTS = 2, 3600, 22
+# A process that dies while it sends has its deliveries taken over after this many seconds.
+CLAIM_SECONDS = 60
+TIMEOUT = 10
+# So many deliveries are taken at a time.
+BATCH = 20
+
+Send = Callable[["Parcel"], str | None]
+
+
+class Parcel(NamedTuple):
+    """A delivery that is due.
+
+    Attributes
+    ----------
+    id : int
+        The delivery.
+    attempts : int
+        The number of this attempt, from 1.
+    url, secret : str
+        Of the webhook.
+    event_id : int
+        The event.
+    body : bytes
+        What is sent.
+    at : int
+        The time, for the signature.
+    """
+
+    id: int
+    attempts: int
+    url: str
+    secret: str
+    event_id: int
+    body: bytes
+    at: int
+
+
+def announce(
+    connection: Connection,
+    moment: Moment,
+    kind: str,
+    number: int,
+    case_id: str,
+    facts: Mapping[str, Any],
+    *,
+    version: int,
+) -> None:
+    """Store an event of a case for all who subscribe to its kind, within the transaction that causes it.
+
+    Parameters
+    ----------
+    connection : Connection
+        A connection that writes.
+    moment : Moment
+        Now.
+    kind : str
+        One of KINDS.
+    number, case_id : int and str
+        The case.
+    facts : mapping
+        Answer, answered_by and flag of the case.
+    version : int
+        Of the case, so that a receiver can tell what is newer.
+    """
+    body = {
+        "case": case_id,
+        "version": version,
+        "answer": facts.get("answer"),
+        "answered_by": facts.get("answered_by"),
+        "flag": facts.get("flag"),
+    }
+    tell(connection, moment, kind, body, number)
+
+
+def tell(
+    connection: Connection,
+    moment: Moment,
+    kind: str,
+    body: Mapping[str, Any],
+    number: int | None = None,
+) -> None:
+    """Store an event for all who subscribe to its kind, within the transaction that causes it.
+
+    Parameters
+    ----------
+    connection : Connection
+        A connection that writes.
+    moment : Moment
+        Now.
+    kind : str
+        One of KINDS.
+    body : mapping
+        What is told, besides the kind and the time.
+    number : int or None, default=None
+        The case that it is about.
+    """
+    hooks = [one.id for one in moment.configuration.subscriptions if kind in one.events]
+    if not hooks:
+        return
+    # One may be removed at this moment: those that are there stay until the transaction ends.
+    there = select(webhook.c.id).where(webhook.c.id.in_(hooks)).order_by(webhook.c.id)
+    hooks = list(connection.execute(there.with_for_update(read=True, key_share=True)).scalars())
+    if not hooks:
+        return
+    told = {"event": kind, **body, "at": iso(moment.now)}
+    added = insert(event).values(kind=kind, case_number=number, body=told, at=moment.now)
+    event_id = connection.execute(added.returning(event.c.id)).scalar_one()
+    connection.execute(
+        insert(delivery),
+        [
+            {
+                "webhook_id": hook,
+                "event_id": event_id,
+                "state": "waiting",
+                "attempts": 0,
+                "next_at": moment.now,
+            }
+            for hook in hooks
+        ],
+    )
+
+
+def signature(secret: str, at: int, body: bytes) -> str:
+    """What a receiver compares: HMAC-SHA256 of the time in seconds, a point and the body.
+
+    Parameters
+    ----------
+    secret : str
+        The secret of the webhook.
+    at : int
+        The time in microseconds.
+    body : bytes
+        What is sent.
+
+    Returns
+    -------
+    signature : str
+
+    Examples
+    --------
+    >>> from deferlearn.desk.webhooks import signature
+    >>> signature("secret", 5_000_000, b"{}")[:20]
+    't=5,v1=f18d2fcd9a241'
+    """
+    seconds = at // SECOND
+    mac = hmac.new(secret.encode(), f"{seconds}.".encode() + body, hashlib.sha256)
+    return f"t={seconds},v1={mac.hexdigest()}"
+
+
+def deliver_due(desk: Desk, send: Send | None = None) -> int:
+    """Send what is due.
+
+    Parameters
+    ----------
+    desk : Desk
+        The desk.
+    send : callable or None, default=None
+        Sends a parcel, and returns what went wrong or None; None sends it over HTTP.
+
+    Returns
+    -------
+    sent : int
+        The number of deliveries that were tried.
+    """
+    send = post if send is None else send
+    parcels = desk.database.write(lambda connection: _claim(desk, connection))
+    if not parcels:
+        return 0
+    receivers: dict[str, list[Parcel]] = {}
+    for parcel in parcels:
+        receivers.setdefault(parcel.url, []).append(parcel)
+    # Each receiver has a thread: one that is silent delays no other.
+    with ThreadPoolExecutor(len(receivers)) as pool:
+        for outcomes in pool.map(lambda own: _send_in_order(own, send), receivers.values()):
+            for parcel, problem in outcomes:
+                desk.database.write(
+                    lambda connection, p=parcel, e=problem: _note(desk, connection, p, e)  # type: ignore[misc]
+                )
+    return len(parcels)
+
+
+def _send_in_order(parcels: list[Parcel], send: Send) -> list[tuple[Parcel, str | None]]:
+    """Send parcels to one receiver. What a slow one leaves no time for is due again later."""
+    outcomes, end = [], time.monotonic() + TIMEOUT
+    for parcel in parcels:
+        outcomes.append((parcel, send(parcel)))
+        if time.monotonic() > end:
+            break
+    return outcomes
+
+
+def _claim(desk: Desk, connection: Connection) -> list[Parcel]:
+    moment = desk.look(connection)
+    due = (
+        select(delivery.c.id)
+        .join(webhook, webhook.c.id == delivery.c.webhook_id)
+        .where(
+            webhook.c.is_active,
+            delivery.c.state == WAITING,
+            # What is due in the far future was planned before the clock was set back.
+            or_(
+                delivery.c.next_at <= moment.now,
+                delivery.c.next_at > moment.after(2 * LONGEST_PAUSE),
+            ),
+        )
+        .order_by(delivery.c.next_at)
+        .limit(BATCH)
+        .with_for_update(skip_locked=True, of=delivery)
+    )
+    ids = connection.execute(due).scalars().all()
+    if not ids:
+        return []
+    connection.execute(
+        update(delivery)
+        .where(delivery.c.id.in_(ids))
+        .values(attempts=delivery.c.attempts + 1, next_at=moment.after(CLAIM_SECONDS))
+    )
+    rows = connection.execute(
+        select(
+            delivery.c.id,
+            delivery.c.attempts,
+            webhook.c.url,
+            webhook.c.secret,
+            event.c.id,
+            event.c.body,
+        )
+        .join(webhook, webhook.c.id == delivery.c.webhook_id)
+        .join(event, event.c.id == delivery.c.event_id)
+        .where(delivery.c.id.in_(ids))
+        .order_by(delivery.c.id)
+    )
+    return [
+        Parcel(*row[:5], canonical({"id": row[4], **row[5]}).encode(), moment.now) for row in rows
+    ]
+
+
+def _note(desk: Desk, connection: Connection, parcel: Parcel, problem: str | None) -> None:
+    """Store how a delivery went."""
+    moment = desk.look(connection)
+    if problem is None:
+        values: dict[str, Any] = {"state": "done", "last_error": None}
+    elif parcel.attempts >= ATTEMPTS:
+        values = {"state": "dead", "last_error": problem}
+    else:
+        pause = min(FIRST_PAUSE * 2 ** (parcel.attempts - 1), LONGEST_PAUSE)
+        values = {"next_at": moment.after(pause), "last_error": problem}
+    connection.execute(
+        update(delivery)
+        # Whoever took it over in the meantime says how it went.
+        .where(
+            delivery.c.id == parcel.id,
+            delivery.c.attempts == parcel.attempts,
+            delivery.c.state == "waiting",
+        )
+        .values(**values)
+    )
+
+
+def post(parcel: Parcel) -> str | None:
+    """Send a parcel over HTTP; redirections are not followed.
+
+    Parameters
+    ----------
+    parcel : Parcel
+        What to send.
+
+    Returns
+    -------
+    problem : str or None
+        What went wrong; None if the receiver answered with a status from 200 to 299.
+    """
+    parts = urlsplit(parcel.url)
+    make: Any = http.client.HTTPConnection
+    options: dict[str, Any] = {"timeout": TIMEOUT}
+    if parts.scheme == "https":
+        make, options["context"] = http.client.HTTPSConnection, ssl.create_default_context()
+    try:
+        connection = make(parts.hostname or "", parts.port, **options)
+        # The time-out of a socket is for each part of a reply: together they have no more.
+        last = Timer(TIMEOUT, _hang_up, (connection,))
+        last.start()
+        try:
+            path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+            headers = {
+                "Content-Type": "application/json",
+                "User-Agent": "deferlearn-desk",
+                EVENT_ID: str(parcel.event_id),
+                SIGNATURE: signature(parcel.secret, parcel.at, parcel.body),
+            }
+            connection.request("POST", path, parcel.body, headers)
+            status = connection.getresponse().status
+        finally:
+            last.cancel()
+            connection.close()
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        return f"{type(error).__name__}: {error}"[:300]
+    return None if 200 <= status < 300 else f"The receiver answered with the status {status}."
+
+
+def _hang_up(connection: http.client.HTTPConnection) -> None:
+    """End a conversation, also while another thread waits for the receiver."""
+    with suppress(OSError, AttributeError):  # it may have ended, or not have begun
+        connection.sock.shutdown(socket.SHUT_RDWR)
+
+
+@dataclass(frozen=True)
+class DeadLetter:
+    """A delivery that was given up.
+
+    Attributes
+    ----------
+    id : int
+        The delivery.
+    webhook_id, event_id : int
+        What was to be delivered.
+    kind : str
+        Of the event.
+    attempts : int
+        How often it was tried.
+    last_error : str
+        What went wrong.
+    """
+
+    id: int
+    webhook_id: int
+    event_id: int
+    kind: str
+    attempts: int
+    last_error: str
+
+
+def dead_letters(connection: Connection, *, after: int = 0, limit: int = 100) -> list[DeadLetter]:
+    """Deliveries that were given up.
+
+    Parameters
+    ----------
+    connection : Connection
+        A connection to the database.
+    after : int, default=0
+        The number after which to begin.
+    limit : int, default=100
+        The most of them.
+
+    Returns
+    -------
+    letters : list of DeadLetter
+    """
+    rows = connection.execute(
+        select(
+            delivery.c.id,
+            delivery.c.webhook_id,
+            delivery.c.event_id,
+            event.c.kind,
+            delivery.c.attempts,
+            delivery.c.last_error,
+        )
+        .join(event, event.c.id == delivery.c.event_id)
+        .where(delivery.c.state == DEAD, delivery.c.id > after)
+        .order_by(delivery.c.id)
+        .limit(limit)
+    )
+    return [DeadLetter(*row) for row in rows]

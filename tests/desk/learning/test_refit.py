@@ -1,0 +1,167 @@
+"""Refits in the database: a candidate that is better, its report, activation, roll-back, and shadows."""
+
+import numpy as np
+import pytest
+from sqlalchemy import select
+
+from deferlearn.desk.cases import arrive
+from deferlearn.desk.desk import Desk
+from deferlearn.desk.errors import Conflict, NotFound
+from deferlearn.desk.learning.refitting import refit
+from deferlearn.desk.learning.shadowing import (
+    follow,
+    shadow_comparison,
+    shadow_model,
+    start_shadow,
+    stop_shadow,
+)
+from deferlearn.desk.models import activate_model, load_model
+from deferlearn.desk.schema import answer, case, decision, model, model_report, shadow, truth
+from desk.learning.desk_of_rows import add_rows, make_model, store
+from desk.stub_desk import rows, stub_desk
+
+TURNED = np.pi / 3
+
+
+@pytest.fixture(scope="module")
+def content():
+    return make_model()
+
+
+@pytest.fixture
+def desk(database, content):
+    store(database, content)
+    return Desk(database)
+
+
+def states(desk):
+    with desk.database.reading() as connection:
+        query = select(model.c.id, model.c.state).order_by(model.c.id)
+        return {row.id: row.state for row in connection.execute(query)}
+
+
+def test_a_refit_after_a_drift_is_better_and_can_be_activated_and_taken_back(desk, content):
+    add_rows(desk.database, content, 400, np.random.default_rng(1), angle=TURNED)
+    found = refit(desk, actor="user:1")
+    assert states(desk) == {1: "active", 2: "candidate"}
+    assert found.created
+    assert found.comparison.is_better
+    assert found.comparison.count == 100
+    (report,) = rows(desk, model_report)
+    assert report.model_id == found.model_id
+    assert report.report["last_case"] == 300
+    assert report.report["cases"] == 300
+    assert report.report["comparison"]["sentence"].startswith("The candidate is better")
+    for number, expected in ((2, {1: "retired", 2: "active"}), (1, {1: "active", 2: "retired"})):
+        desk.database.write(
+            lambda connection, number=number: activate_model(connection, number, actor="user:1")
+        )
+        assert {key: states(desk)[key] for key in (1, 2)} == expected
+        case = arrive(desk, f"after {number}", {"a": 0.1, "b": 2.0}, actor="key:1")
+        assert rows(desk, decision, case_number=case.number)[0].model_id == number
+
+
+def test_the_next_refit_is_compared_on_cases_newer_than_those_of_the_active_model(desk, content):
+    luck = np.random.default_rng(2)
+    add_rows(desk.database, content, 200, luck, angle=TURNED)
+    first = refit(desk, actor="user:1")
+    desk.database.write(
+        lambda connection: activate_model(connection, first.model_id, actor="user:1")
+    )
+    desk = Desk(desk.database)
+    # Of the 200 cases, 150 are known to the model: with a half held out, only 50 are new to it.
+    assert refit(desk, actor="user:1", held_out=0.5).comparison.count == 50
+
+
+def test_truth_of_cases_that_were_read_is_weighted(desk, content):
+    luck = np.random.default_rng(3)
+    add_rows(desk.database, content, 700, luck, audits=0.25)
+
+    def forget(connection):
+        unread = (
+            select(decision.c.case_number)
+            .where(~decision.c.deferred, ~decision.c.audited)
+            .scalar_subquery()
+        )
+        connection.execute(truth.delete().where(truth.c.case_number.in_(unread)))
+
+    desk.database.write(forget)
+    found = refit(desk, actor="user:1")
+    report = found.report
+    assert report["largest_weight"] == pytest.approx(4.0, abs=1.0)
+    # So are the later cases: they stand for all, of which the active model defers a fifth.
+    assert found.comparison.largest_weight == pytest.approx(4.0, abs=1.5)
+    assert found.comparison.deferred[1] == pytest.approx(0.2, abs=0.06)
+    assert found.comparison.difference.mean == pytest.approx(by_hand(desk, found))
+    assert report["rows"] > report["cases"]
+    (candidate,) = [row for row in rows(desk, model) if row.id == 2]
+    # The budget of a fifth is that of all cases, and not of the hard ones among the known.
+    assert candidate.card["deferral_rate"] == pytest.approx(0.2, abs=0.03)
+
+
+def by_hand(desk, found):
+    """The difference between both models on later cases, with loops over the rows of the database."""
+    models = {row.id: load_model(row.blob) for row in rows(desk, model)}
+    truths = {row.case_number: row.value for row in rows(desk, truth)}
+    said = {row.case_number: row.value for row in rows(desk, answer)}
+    later = [row for row in rows(desk, decision) if row.case_number > found.report["last_case"]]
+    fields = {row.number: row.content for row in rows(desk, case)}
+    parts = {"deferred": [], "machine": []}
+    for row in later:
+        parts["deferred" if row.deferred else "machine"].append(row)
+    total = 0.0
+    for own in parts.values():
+        # Truth is known of the cases that were read: the mean of these stands for all of the part.
+        differences = []
+        for row in own:
+            if row.case_number not in truths:
+                continue
+            right, one = truths[row.case_number], fields[row.case_number]
+            losses = []
+            for number in (found.model_id, found.report["active_model"]):
+                decided = models[number].decide({key: [one[key]] for key in one})
+                final = said[row.case_number] if decided.deferred[0] else decided.machine_answer[0]
+                losses.append(str(final) != right)
+            differences.append(losses[0] - losses[1])
+        total += len(own) * sum(differences) / len(differences)
+    return total / len(later)
+
+
+def test_too_few_truths_are_refused(desk, content):
+    add_rows(desk.database, content, 60, np.random.default_rng(4), truths=0.5)
+    with pytest.raises(Conflict, match=r"The truth of \d+ cases is known"):
+        refit(desk, actor="user:1")
+    assert states(desk) == {1: "active"}
+
+
+def test_a_shadow_decides_along_without_effect(desk, content, monkeypatch):
+    luck = np.random.default_rng(5)
+    add_rows(desk.database, content, 300, luck, angle=TURNED)
+    candidate = refit(desk, actor="user:1").model_id
+    assert follow(desk) == 0
+    assert shadow_comparison(desk, candidate) is None
+    desk.database.write(lambda connection: start_shadow(connection, candidate, actor="user:1"))
+    add_rows(desk.database, content, 250, luck, angle=TURNED, first=301)
+    before = rows(desk, decision)
+    assert follow(desk) == 250
+    assert follow(desk) == 0
+    assert rows(desk, decision) == before
+    assert rows(desk, shadow)[0].case_number == 301
+    found = shadow_comparison(desk, candidate)
+    assert found.is_better
+    assert found.count == 250
+    monkeypatch.setattr("deferlearn.desk.learning.shadowing.MOST_CASES", 100)
+    assert shadow_comparison(desk, candidate).count == 100, "only the newest are read"
+    desk.database.write(lambda connection: stop_shadow(connection, actor="user:1"))
+    with desk.database.reading() as connection:
+        assert shadow_model(connection) is None
+    desk.database.write(lambda connection: stop_shadow(connection, actor="user:1"))
+
+
+def test_only_candidates_that_exist_can_be_shadows(database):
+    desk = stub_desk(database, {"Ann": None})
+    for number, error in ((1, Conflict), (7, NotFound)):
+        with pytest.raises(error):
+            desk.database.write(
+                lambda connection, number=number: start_shadow(connection, number, actor="user:1")
+            )
