@@ -38,7 +38,7 @@ def fitted(run, folder, columns, *words):
 @pytest.mark.parametrize("kind", KINDS)
 def test_fit_and_apply(run, tmp_path, kind):
     labels = KINDS[kind]
-    columns = make_stages(200, labels=labels)
+    columns = make_stages(120, labels=labels)
     model = fitted(run, tmp_path, columns, *QUICK, *(GRADES if kind == "grades" else ()))
     new = {name: columns[name] for name in ("id", "size", "dose", "site")}
     out = tmp_path / "routed.csv"
@@ -68,7 +68,7 @@ def test_fit_and_apply(run, tmp_path, kind):
 def test_grades_are_in_the_order_given(run, tmp_path):
     columns = make_stages()
     cases = write_csv(tmp_path / "cases.csv", columns)
-    result = run("fit", cases, *ROLES, *GRADES, "--alpha", "0.1", "--out", tmp_path / "m.skops")
+    result = run("fit", cases, *ROLES, *GRADES, *QUICK, "--out", tmp_path / "m.skops")
     assert result.exit_code == 0, result.output
     assert "none: 40 < mild: 40 < moderate: 40 < severe: 40" in result.output
     team = deferlearn.load(tmp_path / "m.skops").team

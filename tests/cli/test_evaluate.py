@@ -46,7 +46,16 @@ def test_mistakes_leave_nothing(run, cases, tmp_path):
     result = run("evaluate", cases, "--label", "Diagnose", "--out", tmp_path / "report.html")
     assert result.exit_code == 2
     assert "'diagnosis'" in result.stderr
+    assert result.stderr.startswith("deferlearn evaluate: ")  # the user has not called fit
     assert [p.name for p in tmp_path.iterdir()] == ["cases.csv"]
+
+
+def test_mistakes_of_the_report_have_the_name_of_the_command(run, cases, tmp_path):
+    words = ("--alpha", "0.1", "--subgroup", "Haus", "--out", tmp_path / "report.html")
+    result = run("evaluate", cases, *WORDS, *words, "--quiet")
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[-1].startswith("deferlearn evaluate: ")
+    assert "given by --subgroup" in result.stderr
 
 
 def test_help_has_examples(run):

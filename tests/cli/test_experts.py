@@ -79,7 +79,11 @@ def test_fit_prints_what_each_expert_is_worth(fitted):
         ]
     assert "errors avoided per further case" in result.stdout
     assert not {"reader_1", "reader_2"} & set(card["columns"])
-    assert "not estimated for a model of several experts" in result.output
+    errors = card["errors"]
+    assert errors["team"]["cases"] < 120  # reader_1 has gaps
+    assert 0 < errors["team"]["wrong"] <= errors["machine"]["wrong"]
+    assert f"Errors on {errors['team']['cases']} held-out cases" in result.stdout
+    assert "without an answer of the expert to whom they go" in result.output
 
 
 def test_apply_names_the_expert_one_by_one(model, new, tmp_path):
@@ -170,10 +174,15 @@ def test_a_model_without_experts_has_no_capacities(new, tmp_path):
     assert_mistake(result, "'reader_1'", "model of several experts", "--expert")
 
 
-def test_there_is_no_report_yet(model, tmp_path):
-    cases = write_csv(tmp_path / "cases.csv", made())
-    result = invoke("report", model, cases, "--out", tmp_path / "report.html")
-    assert_mistake(result, "several experts", "no report yet")
+def test_a_report_on_several_experts(model, tmp_path):
+    columns = make_cases(60, seed=1)
+    cases = write_csv(tmp_path / "cases.csv", columns)
+    result = invoke("report", model, cases, "--out", tmp_path / "report.html", "--json")
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    assert [row["expert"] for row in told["experts"]["rows"]] == ["reader_1", "reader_2"]
+    assert told["errors"]["team"]["cases"] == 60
+    assert ">The experts</h2>" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def fit_mistake(tmp_path, columns, *words):
@@ -215,7 +224,7 @@ def test_answers_of_experts_from_a_long_table(tmp_path):
     long = {"id": columns["id"], "reader": ["Dr. B"] * 60, "answer": said}
     answers = write_csv(tmp_path / "answers.csv", long)
     cases = write_csv(tmp_path / "cases.csv", columns)
-    words = ("fit", cases, *ROLES, "--answers", answers, "--case", "id", "--json")
+    words = ("fit", cases, *ROLES, "--answers", answers, "--case", "id", "--json", "--no-evaluate")
     words = (*words, "--out", tmp_path / "model.skops", "--expert", "reader_1=0.1")
     result = invoke(*words, "--expert", "Dr. B=0.2")
     assert result.exit_code == 0, result.output
@@ -231,7 +240,7 @@ def test_answers_of_experts_from_a_long_table(tmp_path):
 
 def test_a_budget_limits_all_experts_together(tmp_path):
     cases = write_csv(tmp_path / "cases.csv", made(60))
-    words = ("fit", cases, *ROLES, *EXPERTS, "--budget", "10%", "--json")
+    words = ("fit", cases, *ROLES, *EXPERTS, "--budget", "10%", "--json", "--no-evaluate")
     card = json.loads(invoke(*words, "--out", tmp_path / "model.skops").stdout)
     assert card["budget"] == pytest.approx(0.1)
     assert card["deferral_rate"] <= 0.1 + 1e-9

@@ -18,7 +18,7 @@ from deferlearn import AssistedSVC
 from deferlearn.cli import fit as command
 from deferlearn.cli.app import app
 from deferlearn.tables import TabularTeam, fit_table, select_cases
-from deferlearn.tables.decisions import cross_validated_errors
+from deferlearn.tables.held_out import cross_validated_errors
 from deferlearn.teams import TeamCV
 
 ROLES = ("--label", "diagnosis", "--human", "reader_1", "--human", "reader_2", "--id", "id")
@@ -411,7 +411,7 @@ def test_a_wrong_name_is_answered_with_the_nearest(run, tmp_path):
 
 
 def test_many_cases_are_judged_by_a_sample_and_it_is_said(run, stored, tmp_path, monkeypatch):
-    monkeypatch.setattr("deferlearn.tables.decisions.MAX_CASES", 60)
+    monkeypatch.setattr("deferlearn.tables.held_out.MAX_CASES", 60)
     cases = write_csv(tmp_path / "cases.csv", make_cases())
     words = ("--group", "patient", "--alpha", "0.1", "--out", tmp_path / "m.skops", "--json")
     told = json.loads(run("fit", cases, *ROLES, *words).stdout)

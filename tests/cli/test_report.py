@@ -102,6 +102,16 @@ def _undated(page, path):
     return start + rest.partition("</dl>")[2]
 
 
+def test_quiet_says_nothing_but_notes(run, model, new, tmp_path):
+    out = tmp_path / "report.html"
+    loud = run("report", model, new, "--out", out, *FAST)
+    quiet = run("report", model, new, "--out", out, *FAST, "--quiet")
+    assert (quiet.exit_code, quiet.stdout) == (0, "")
+    notes = [line for line in loud.stdout.splitlines() if line.startswith("Note: ")]
+    assert quiet.stderr.splitlines() == notes
+    assert out.exists()
+
+
 def test_json_tells_the_numbers(run, model, new, tmp_path):
     out = tmp_path / "report.html"
     result = run("report", model, new, *FAST, "--out", out, "--json")

@@ -10,8 +10,10 @@ from case_tables import make_cases, write_csv
 from deferlearn.tables import fit_table, select_cases
 
 ENGINE = {"scipy", "sklearn", "numba", "joblib", "skops"}
-HEAVY = ENGINE | {"numpy", "pandas", "pyarrow", "matplotlib", "jinja2", "dask"}
+SERVICE = {"sqlalchemy", "alembic", "fastapi", "starlette", "uvicorn", "argon2"}
+HEAVY = ENGINE | SERVICE | {"numpy", "pandas", "pyarrow", "matplotlib", "jinja2", "dask"}
 COMMANDS = ("demo", "fit", "apply", "report", "import-answers", "reproduce", "bench", "bench team")
+COMMANDS += ("desk", "desk init", "desk serve", "desk user add", "desk audit verify")
 CODE = """
 import sys
 from deferlearn.cli import main
@@ -29,7 +31,7 @@ sys.exit(code)
 def run(*words):
     """The exit code, what was printed, and the packages that were loaded."""
     command = [sys.executable, "-c", CODE, *map(str, words)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     printed, _, modules = done.stdout.rpartition("loaded ")
     loaded = {name.partition(".")[0] for name in modules.split()}
     return done.returncode, printed + done.stderr, loaded

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib.util import find_spec
 from typing import NoReturn
 
@@ -15,6 +16,24 @@ MISTAKE, FAILURE, STOPPED = 2, 1, 130
 OUT_OF_MEMORY = (
     "there is not enough memory: use fewer cases or columns, fewer --jobs, or a larger machine"
 )
+# The command that the user has called, if it calls others.
+_called: ContextVar[str | None] = ContextVar("called", default=None)
+
+
+@contextmanager
+def on_behalf_of(command: str) -> Iterator[None]:
+    """Let the commands that this one calls report under its name: the user has called no other.
+
+    Parameters
+    ----------
+    command : str
+        Name of the command.
+    """
+    token = _called.set(command)
+    try:
+        yield
+    finally:
+        _called.reset(token)
 
 
 def fail(command: str, message: str, code: int = MISTAKE) -> NoReturn:
@@ -29,11 +48,12 @@ def fail(command: str, message: str, code: int = MISTAKE) -> NoReturn:
     code : int, default=2
         The exit code.
     """
+    command = _called.get() or command
     typer.echo(printable(f"deferlearn {command}: {' '.join(message.split())}"), err=True)
     raise typer.Exit(code=code)
 
 
-def require(command: str, *packages: str) -> None:
+def require(command: str, *packages: str, extra: str = "cli") -> None:
     """Say what to install if a package is missing.
 
     Parameters
@@ -42,10 +62,14 @@ def require(command: str, *packages: str) -> None:
         Name of the command.
     *packages : str
         Packages that it needs.
+    extra : str, default="cli"
+        The extra of deferlearn that brings them.
     """
     missing = [name for name in packages if find_spec(name) is None]
     if missing:
-        fail(command, f"this needs {', '.join(missing)}: pip install 'deferlearn[cli]'", FAILURE)
+        fail(
+            command, f"this needs {', '.join(missing)}: pip install 'deferlearn[{extra}]'", FAILURE
+        )
 
 
 @contextmanager

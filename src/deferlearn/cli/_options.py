@@ -107,6 +107,72 @@ Quiet = Annotated[
         help="Print nothing but notes and errors, on stderr.",
     ),
 ]
+Label = Annotated[str, option("Column of the true labels, with two or more classes.")]
+CaseNames = Annotated[
+    str | None,
+    column(
+        "Column with the names of the cases; it is not a feature. Default: the column named by "
+        "--case if --answers is given, otherwise none.",
+        "--id",
+    ),
+]
+Group = Annotated[
+    str | None,
+    column(
+        "Column with the group of each case, such as a patient; it is not a feature. Cases of a group "
+        "stay together in folds. Default: no groups."
+    ),
+]
+Subgroup = Annotated[
+    str | None,
+    column(
+        "Column of groups, such as a site, which the report compares with each other. Default: none."
+    ),
+]
+MachineScore = Annotated[
+    list[str] | None,
+    column(
+        "Column with the score of a machine that cannot be retrained, such as a commercial product: "
+        "the probability of the second class (in alphabetical order), or any other number. With more "
+        "than two classes, repeat the option: one column per class, in alphabetical order, or in the "
+        "order of --grades. The score is calibrated and replaces our own machines. Default: machines "
+        "are trained."
+    ),
+]
+Grades = Annotated[
+    str | None,
+    column(
+        "The classes are grades: all labels from the lowest to the highest, as in "
+        '"none<mild<severe". An error then counts once for each grade that it is off. If a label '
+        "itself contains <, put spaces around the < between labels. Default: classes have no order."
+    ),
+]
+Alpha = Annotated[
+    float | None,
+    option(
+        "Regularisation of a linear SVM. With it, nothing is tuned, and the policy is 'margin'. "
+        "Default: machine and policy are chosen for the team."
+    ),
+]
+Drop = Annotated[list[str] | None, column("Column to leave out; can be repeated.")]
+Category = Annotated[
+    list[str] | None,
+    column("Column to take as categories; can be repeated. Default: decided by its cells."),
+]
+Number = Annotated[
+    list[str] | None,
+    column("Column to take as numbers; can be repeated. Default: decided by its cells."),
+]
+Keep = Annotated[
+    list[str] | None,
+    column(
+        "Column to use as a feature although its values are the classes, as those of a reader are; can "
+        "be repeated. Default: such a column is an error."
+    ),
+]
+Quick = Annotated[
+    bool, typer.Option("--quick", help="Use fewer budgets and splits: a third of the time.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 

@@ -8,32 +8,11 @@ from deferlearn.cli import evaluate as _evaluate
 from deferlearn.cli import fit as _fit
 from deferlearn.cli import labelstudio as _labelstudio
 from deferlearn.cli import report as _report
+from deferlearn.cli._help import unwrapped
 from deferlearn.cli.bench import bench
 from deferlearn.cli.demo import demo
+from deferlearn.cli.desk import desk
 from deferlearn.cli.reproduce import reproduce
-
-
-def unwrapped(text: str | None) -> str:
-    r"""Paragraphs as one line each, because a terminal breaks lines by itself.
-
-    Parameters
-    ----------
-    text : str or None
-        A docstring.
-
-    Returns
-    -------
-    text : str
-
-    Examples
-    --------
-    >>> from deferlearn.cli.app import unwrapped
-    >>> unwrapped("One\n    line.\n\n    Another.")
-    'One line.\n\nAnother.'
-    """
-    paragraphs = (text or "").split("\n\n")
-    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
-
 
 app = typer.Typer(
     help="Support vector machines that learn which cases to defer to a human.",
@@ -50,6 +29,7 @@ for name, command, examples in (
     app.command(name, help=unwrapped(command.__doc__), epilog=unwrapped(examples))(command)
 app.command()(reproduce)
 app.add_typer(bench, name="bench")
+app.add_typer(desk, name="desk")
 
 
 def _print_version(wanted: bool) -> None:

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from deferlearn.cli import _options as shared
-from deferlearn.cli._options import answers_option, argument, column, option
+from deferlearn.cli._errors import on_behalf_of
+from deferlearn.cli._options import answers_option, argument, option
 from deferlearn.cli._screen import quietly
 from deferlearn.cli.fit import fit
 from deferlearn.cli.report import report
@@ -28,7 +29,7 @@ def evaluate(
     context: typer.Context,
     cases: Annotated[Path, argument("CSV, parquet or Excel file of cases with known truth.")],
     *,
-    label: Annotated[str, option("Column of the true labels, with two or more classes.")],
+    label: shared.Label,
     out: Annotated[Path, option("File for the report (HTML).")],
     model: Annotated[
         Path | None, option("File for the model. Default: the model is not kept.")
@@ -40,60 +41,23 @@ def evaluate(
     case: shared.CaseColumn = "case",
     reader: shared.ReaderColumn = "reader",
     answer: shared.AnswerColumn = "answer",
-    identifier: Annotated[
-        str | None,
-        column(
-            "Column with the names of the cases; it is not a feature. Default: the column named by "
-            "--case if --answers is given, otherwise none.",
-            "--id",
-        ),
-    ] = None,
-    group: Annotated[
-        str | None,
-        column("Column with the group of each case, such as a patient. Default: no groups."),
-    ] = None,
-    subgroup: Annotated[
-        str | None,
-        column("Column of subgroups, for which the verdict is repeated. Default: none."),
-    ] = None,
-    machine_score: Annotated[
-        list[str] | None,
-        column("Column with the score of a machine that cannot be retrained. Default: none."),
-    ] = None,
-    grades: Annotated[
-        str | None,
-        column(
-            'All labels from the lowest grade to the highest, as in "none<mild<severe". Default: classes '
-            "have no order."
-        ),
-    ] = None,
+    identifier: shared.CaseNames = None,
+    group: shared.Group = None,
+    subgroup: shared.Subgroup = None,
+    machine_score: shared.MachineScore = None,
+    grades: shared.Grades = None,
     budget: Annotated[
         str,
         typer.Option(
             help="The most cases that humans may take: a share (0.2, 20%) or a whole number of cases."
         ),
     ] = "0.2",
-    alpha: Annotated[
-        float | None,
-        option(
-            "Regularisation of a linear SVM. With it, nothing is tuned. Default: machine and policy are "
-            "chosen for the team."
-        ),
-    ] = None,
-    drop: Annotated[list[str] | None, column("Column to leave out; can be repeated.")] = None,
-    category: Annotated[
-        list[str] | None, column("Column to take as categories; can be repeated.")
-    ] = None,
-    number: Annotated[
-        list[str] | None, column("Column to take as numbers; can be repeated.")
-    ] = None,
-    keep: Annotated[
-        list[str] | None,
-        column("Column to use as a feature although its values are the classes; can be repeated."),
-    ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Use fewer budgets and splits: a third of the time.")
-    ] = False,
+    alpha: shared.Alpha = None,
+    drop: shared.Drop = None,
+    category: shared.Category = None,
+    number: shared.Number = None,
+    keep: shared.Keep = None,
+    quick: shared.Quick = False,
     seed: shared.Seed = 0,
     jobs: shared.Jobs = None,
     delimiter: shared.Delimiter = None,
@@ -109,7 +73,7 @@ def evaluate(
     """
     written: dict[str, Any] = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding}
     long: dict[str, Any] = {"answers": answers, "case": case, "reader": reader, "answer": answer}
-    with TemporaryDirectory() as folder:
+    with on_behalf_of(NAME), TemporaryDirectory() as folder:
         path = Path(folder) / "model.skops" if model is None else model
         with quietly(quiet or as_json):
             fit(

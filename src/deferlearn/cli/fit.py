@@ -17,7 +17,6 @@ from deferlearn.cli._files import check_paths, long_table, name_and_digest
 from deferlearn.cli._options import (
     answers_option,
     argument,
-    column,
     option,
     parse_budget,
     parse_grades,
@@ -62,7 +61,7 @@ deferlearn fit cases.csv --label diagnosis --expert reader_1=0.05 --expert reade
 def fit(
     cases: Annotated[Path, argument("CSV, parquet or Excel file with one row per case.")],
     *,
-    label: Annotated[str, option("Column of the true labels, with two or more classes.")],
+    label: shared.Label,
     out: Annotated[Path, option("File for the model; an existing file is replaced.")],
     human: Annotated[
         list[str] | None,
@@ -94,39 +93,10 @@ def fit(
             "--ignore-unknown",
         ),
     ] = False,
-    identifier: Annotated[
-        str | None,
-        column(
-            "Column with the names of the cases; it is not a feature. Default: the column named by "
-            "--case if --answers is given, otherwise none.",
-            "--id",
-        ),
-    ] = None,
-    group: Annotated[
-        str | None,
-        column(
-            "Column with the group of each case, such as a patient; it is not a feature. Cases of a group "
-            "stay together in folds. Default: no groups."
-        ),
-    ] = None,
-    machine_score: Annotated[
-        list[str] | None,
-        column(
-            "Column with the score of a machine that cannot be retrained, such as a commercial product: "
-            "the probability of the second class (in alphabetical order), or any other number. With more "
-            "than two classes, repeat the option: one column per class, in alphabetical order, or in the "
-            "order of --grades. The score is calibrated and replaces our own machines. Default: machines "
-            "are trained."
-        ),
-    ] = None,
-    grades: Annotated[
-        str | None,
-        column(
-            "The classes are grades: all labels from the lowest to the highest, as in "
-            '"none<mild<severe". An error then counts once for each grade that it is off. If a label '
-            "itself contains <, put spaces around the < between labels. Default: classes have no order."
-        ),
-    ] = None,
+    identifier: shared.CaseNames = None,
+    group: shared.Group = None,
+    machine_score: shared.MachineScore = None,
+    grades: shared.Grades = None,
     budget: Annotated[
         str | None,
         option(
@@ -134,29 +104,11 @@ def fit(
             "0.2, and with --expert as many as the capacities allow."
         ),
     ] = None,
-    alpha: Annotated[
-        float | None,
-        option(
-            "Regularisation of a linear SVM. With it, nothing is tuned, and the policy is 'margin'. "
-            "Default: machine and policy are chosen for the team."
-        ),
-    ] = None,
-    drop: Annotated[list[str] | None, column("Column to leave out; can be repeated.")] = None,
-    category: Annotated[
-        list[str] | None,
-        column("Column to take as categories; can be repeated. Default: decided by its cells."),
-    ] = None,
-    number: Annotated[
-        list[str] | None,
-        column("Column to take as numbers; can be repeated. Default: decided by its cells."),
-    ] = None,
-    keep: Annotated[
-        list[str] | None,
-        column(
-            "Column to use as a feature although its values are the classes, as those of a reader are; can "
-            "be repeated. Default: such a column is an error."
-        ),
-    ] = None,
+    alpha: shared.Alpha = None,
+    drop: shared.Drop = None,
+    category: shared.Category = None,
+    number: shared.Number = None,
+    keep: shared.Keep = None,
     seed: shared.Seed = 0,
     jobs: shared.Jobs = None,
     evaluate: Annotated[
@@ -283,9 +235,9 @@ def _fit(
 ) -> tuple[TabularTeam, list[str]]:
     """Fit a model and estimate its errors; also returns the notes for the user."""
     from deferlearn.tables import TableEncoder, TableError, fit_table
-    from deferlearn.tables.decisions import MAX_CASES
     from deferlearn.tables.experts import check_experts
-    from deferlearn.tables.team import check_settings
+    from deferlearn.tables.held_out import MAX_CASES
+    from deferlearn.tables.settings import check_settings
 
     # Mistakes are reported before the fit begins.
     if options["capacity"] is not None:
@@ -304,9 +256,7 @@ def _fit(
                 raise TableError(str(error)) from error
         errors: Any = None
         why: list[str] = []
-        if evaluate and options["capacity"] is not None:
-            why = ["The errors on held-out cases are not estimated for a model of several experts."]
-        elif evaluate:
+        if evaluate:
             with work_status("Estimating the errors on held-out cases"):
                 errors, why = _held_out_errors(model, cases, options["seed"])
     notes += why
@@ -316,6 +266,11 @@ def _fit(
             f"The errors were estimated on a random sample of {MAX_CASES} of the {len(cases)} cases: teams "
             "that were fitted on a part of the sample decided the rest of it. The model has learned from "
             "all cases, and should err a little less."
+        )
+    if errors is not None and options["capacity"] is not None and _has_gaps(cases):
+        notes.append(
+            "Held-out cases without an answer of the expert to whom they go, or would go first, do not "
+            "count in the errors."
         )
     if errors is not None and model.card_["tuned"]:
         notes.append(
@@ -329,13 +284,18 @@ def _fit(
 
 def _held_out_errors(model: TabularTeam, cases: Cases, seed: int) -> tuple[Any, list[str]]:
     """The errors on held-out cases, and a note if no model can be fitted on a part of the cases."""
-    from deferlearn.tables.decisions import cross_validated_errors
+    from deferlearn.tables.held_out import cross_validated_errors
 
     try:
         return cross_validated_errors(model, cases, seed), []
     except ValueError as error:  # such as a rare class whose cases are all of one group
         why = f"no model can be fitted on a part of the cases: {error}"
         return None, [f"The errors on held-out cases are not known, because {why}"]
+
+
+def _has_gaps(cases: Cases) -> bool:
+    """Whether some reader has not answered some case."""
+    return cases.answers is not None and any(answer is None for answer in cases.answers.flat)
 
 
 def _certify(model: TabularTeam, n_cases: int, wanted: bool | None) -> list[str]:

@@ -22,6 +22,7 @@ from deferlearn.cli._screen import (
     print_json,
     progress_bar,
     say,
+    say_notes,
 )
 
 if TYPE_CHECKING:
@@ -74,15 +75,8 @@ def report(
             "Column with the group of each case, such as a patient. Default: the group of the model."
         ),
     ] = None,
-    subgroup: Annotated[
-        str | None,
-        column(
-            "Column of groups, such as a site, which the report compares with each other. Default: none."
-        ),
-    ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Use fewer budgets and splits: a third of the time.")
-    ] = False,
+    subgroup: shared.Subgroup = None,
+    quick: shared.Quick = False,
     refit_cases: Annotated[
         int,
         typer.Option(
@@ -97,6 +91,7 @@ def report(
     decimal: shared.Decimal = ".",
     encoding: shared.Encoding = "utf8",
     as_json: shared.AsJson = False,
+    quiet: shared.Quiet = False,
 ) -> None:
     """Evaluate a model on cases with known truth and human answers, in one HTML file.
 
@@ -120,11 +115,6 @@ def report(
         with noted():
             card = load_decider(model).card_
         check_whole_card(card, model)
-        if card.get("experts"):
-            raise TableError(
-                f"{model} is a model of several experts (--expert), on which there is no report yet: fit a "
-                "model with --human instead to report on machine and humans"
-            )
         written: dict[str, Any] = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding}
         file = open_table(cases, **written)
         if answers is not None and identifier is None:
@@ -220,5 +210,5 @@ def _print(result: dict[str, Any]) -> None:
         ]
         print_grid("Over all classes", ["who", *(n.replace("_", " ") for n in names)], rows)
     say(f"Does it pay to ask humans? {result['effect']['headline']}")
-    say(*(f"Note: {note}" for note in result["notes"]))
+    say_notes(result["notes"])
     say(f"Report: {result['report']}, {result['seconds']:.1f} s")

@@ -39,7 +39,8 @@ def reproduce(
     protocol: Annotated[
         Protocol | None,
         option(
-            "repeated: random splits, with intervals. published: the paper's split. Default: repeated."
+            "repeated: random splits, with intervals. published: the paper's split, Figure 5 as published. "
+            "Default: repeated."
         ),
     ] = None,
     quick: Annotated[

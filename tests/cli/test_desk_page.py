@@ -1,0 +1,113 @@
+"""The first page of the documentation of the desk is right: five commands lead to a decision."""
+
+import json
+import os
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from case_tables import make_cases, write_csv
+
+PAGE = Path(__file__).parents[2] / "docs" / "desk" / "index.md"
+MAIN = "from deferlearn.cli import main; main()"
+
+
+def commands():
+    (block,) = re.findall(r"^```console\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.M | re.S)
+    return block.splitlines()
+
+
+def deferlearn(line, *more):
+    """The same command, by this Python and with the modules of this folder."""
+    words = shlex.split(line.partition(">")[0].rstrip("& "))
+    assert words[0] == "deferlearn"
+    return [sys.executable, "-c", MAIN, *words[1:], *more]
+
+
+def request(line, key, port):
+    """What `curl` would send."""
+    words = shlex.split(line.replace("$(cat key.txt)", key))
+    url = next(word for word in words if word.startswith("http")).replace(":8470", f":{port}")
+    headers = dict(words[i + 1].split(": ", 1) for i, word in enumerate(words) if word == "-H")
+    body = words[words.index("-d") + 1].encode()
+    return urllib.request.Request(url, body, headers)
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+def wait_until_ready(server, port):
+    for _ in range(1800):
+        assert server.poll() is None, server.communicate()
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz") as answer:
+                return answer.status
+        except OSError:
+            time.sleep(0.1)
+    raise TimeoutError
+
+
+def follow_the_page(folder, *options):
+    """Run the commands of the page; the first decision, what the server printed, and its exit code."""
+    columns = make_cases()
+    del columns["reader_2"], columns["patient"]
+    write_csv(folder / "cases.csv", columns)
+    install, init, add_key, serve, send = commands()
+    assert install == "pip install 'deferlearn[desk]'"
+    quick = {**os.environ, "DEFERLEARN_DESK_PASSWORD_PASSES": "1"}
+    run = {"cwd": folder, "env": quick, "text": True}
+    subprocess.run(deferlearn(init, *options), check=True, stdout=subprocess.DEVNULL, **run)
+    made = subprocess.run(deferlearn(add_key), check=True, stdout=subprocess.PIPE, **run)
+    port = free_port()
+    server = subprocess.Popen(
+        deferlearn(serve, "--port", str(port)),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        **run,
+    )
+    try:
+        assert wait_until_ready(server, port) == 200
+        with urllib.request.urlopen(request(send, made.stdout.strip(), port)) as answer:
+            reply = json.load(answer)
+        server.send_signal(signal.SIGTERM)
+        out, err = server.communicate(timeout=60)
+    finally:
+        server.kill()
+        server.wait()
+    return reply, out, err, server.returncode
+
+
+def check(reply, out, err, code):
+    assert reply["id"] == "case-1"
+    assert reply["decision"]["machine_answer"] in ("ill", "well")
+    assert isinstance(reply["decision"]["deferred"], bool)
+    assert reply["decision"]["reason"]
+    assert "The desk is at http://127.0.0.1:" in out
+    assert "/welcome#1-" in out  # nobody has chosen a password yet
+    *lines, last = err.splitlines()
+    assert last == "The desk has stopped."
+    assert code == 0
+    logged = [json.loads(line) for line in lines]
+    assert any(line.get("route") == "/api/v1/cases" and line["status"] == 201 for line in logged)
+    assert "case-1" not in err
+    assert "Oslo" not in err
+
+
+def test_five_commands_lead_to_the_first_decision(tmp_path):
+    # The machine is not tuned, which would take most of the time.
+    check(*follow_the_page(tmp_path, "--alpha", "0.1"))
+
+
+@pytest.mark.slow
+def test_five_commands_lead_to_the_first_decision_exactly_as_they_stand_there(tmp_path):
+    check(*follow_the_page(tmp_path))
