@@ -8,9 +8,9 @@ PYTEST_OPTIONS ?=
 .PHONY: help demo test test-all check lint types imports bench docs clean
 
 help:
-	@echo "make demo      a first look: a table, and a picture in results/"
-	@echo "make test      what every change must pass: lint, types, imports, quick tests with their coverage"
-	@echo "make test-all  the same with every test, however slow"
+	@echo "make demo      a first look: two tables, and a picture and reports in results/"
+	@echo "make test      what every change must pass: lint, types, imports, quick tests"
+	@echo "make test-all  the same with every test, however slow, and what they cover"
 	@echo "make check     lint, types and imports only"
 	@echo "make bench     the benchmarks"
 	@echo "make docs      the documentation, with all its examples, in docs/_build/html"
@@ -42,7 +42,7 @@ imports: $(VENV)/stamp-dev
 check: lint types imports
 
 test: check
-	$(BIN)/pytest -n 2 -rs -m "not slow" --cov --cov-report=term:skip-covered $(PYTEST_OPTIONS)
+	$(BIN)/pytest -n 2 -rs -m "not slow" $(PYTEST_OPTIONS)
 
 test-all: check
 	DEFERLEARN_FULL=1 $(BIN)/pytest -n 2 -rs --cov --cov-report=term:skip-covered $(PYTEST_OPTIONS)

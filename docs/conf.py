@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -55,7 +56,6 @@ sphinx_gallery_conf = {
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"plot_",
     "within_subsection_order": "story_order.StoryOrder",
-    "reference_url": {"deferlearn": None},
     "doc_module": ("deferlearn",),
     "backreferences_dir": "api/backreferences",
     "abort_on_example_error": True,
@@ -87,9 +87,15 @@ html_show_sourcelink = False
 
 
 def setup(app):
-    """Docstrings are written for a terminal; mark what sphinx would take for a link."""
+    """Docstrings are written for a terminal, and scikit-learn adds methods that need its own glossary."""
 
     def quote_attribute(app, what, name, thing, options, lines):
-        lines[:] = [line.replace("(n_features_in_,)", "(``n_features_in_``,)") for line in lines]
+        """Sphinx would take a shape such as (n_iter_,) for a link."""
+        lines[:] = [re.sub(r"\((n_\w+_),\)", r"(``\1``,)", line) for line in lines]
+
+    def skip_requests(app, what, name, thing, skip, options):
+        """Whether the member is one of set_fit_request, set_predict_request, ..."""
+        return True if re.fullmatch(r"set_\w+_request", name) else None
 
     app.connect("autodoc-process-docstring", quote_attribute, priority=1)  # before numpydoc
+    app.connect("autodoc-skip-member", skip_requests)

@@ -20,13 +20,13 @@ from deferlearn.cli.app import app
 ROOT = Path(__file__).parents[1]
 DOCS, EXAMPLES = ROOT / "docs", ROOT / "examples"
 README = ROOT / "README.md"
-PAGES = sorted([*DOCS.glob("*.md"), *DOCS.glob("howto/*.md")])
+PAGES = sorted([*DOCS.glob("*.md"), *DOCS.glob("howto/*.md"), *DOCS.glob("desk/*.md")])
 GALLERY = sorted(EXAMPLES.rglob("plot_*.py"))
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```", re.M | re.S)
 # Commands of a page that are quick enough to run; of all commands the options are checked.
 QUICK = ("fit", "apply", "report", "import-answers")
-# The rooms with names for users; `kernels` and `cli` serve other rooms and the shell.
-NO_NAMES = {"kernels", "cli"}
+# The rooms with names for users; `kernels`, `cli` and `desk` serve other rooms, the shell and the network.
+NO_NAMES = {"kernels", "cli", "desk"}
 ROOMS = [
     f"deferlearn.{room.name}"
     for room in pkgutil.iter_modules(deferlearn.__path__)
@@ -79,9 +79,11 @@ def test_options_of_commands_exist(page):
         words = shlex.split(line)[1:]
         assert words[0] in known, line
         command = known[words[0]]
-        if hasattr(command, "commands"):
-            assert words[1] in command.commands, line
-            command = command.commands[words[1]]
+        for word in words[1:]:
+            if not hasattr(command, "commands"):
+                break
+            assert word in command.commands, line
+            command = command.commands[word]
         options = {o for p in command.params for o in (*p.opts, *p.secondary_opts)}
         assert {word for word in words if word.startswith("--")} <= options, line
 

@@ -23,7 +23,7 @@ sys.meta_path.insert(0, check_bare.Blocker(check_bare.packages_of_extras()))
 
 def run(*words):
     return subprocess.run(
-        [sys.executable, "-W", "error", *words], capture_output=True, text=True, timeout=120
+        [sys.executable, "-W", "error", *words], capture_output=True, text=True, timeout=60
     )
 
 

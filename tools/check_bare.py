@@ -30,6 +30,16 @@ PYPROJECT = Path(__file__).parents[1] / "pyproject.toml"
 # point of the command line says what to install.
 NEEDED = {
     "cli": {"typer", "rich"},
+    "desk": {
+        "sqlalchemy",
+        "alembic",
+        "fastapi",
+        "starlette",
+        "pydantic",
+        "argon2",
+        "prometheus_client",
+        "jinja2",
+    },
     "experiments": {"pydantic", "pandas"},
     "report": {"jinja2"},
 }

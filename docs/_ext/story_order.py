@@ -12,11 +12,17 @@ FIRST = (
     "policies",
     "tuning",
     "several_readers",
+    "several_experts",
+    "own_machine",
+    "grades",
+    "probabilities",
     "costs",
     "images_to_features",
     "one_at_a_time",
     "distortion",
     "guarantee",
+    "ratio_zero",
+    "hardness",
     "bounds_of_gains",
 )
 
