@@ -479,14 +479,19 @@ def test_all_at_once_is_each_by_itself(team):
     np.testing.assert_array_equal(found.experts, team.expected_errors(X)[1])
 
 
-def test_a_machine_that_knows_nothing_leaves_the_choice_to_fair_coins():
-    """All cases are alike, and so are all experts: their coins must not move together."""
+@pytest.mark.parametrize("seed", [0, 36])
+def test_a_machine_that_knows_nothing_leaves_the_choice_to_fair_coins(seed):
+    """All cases are alike, and so are all experts: their coins must not move together.
+
+    With the second seed the probabilities of held-out samples differ between folds.
+    """
     luck = np.random.default_rng(0)
     X, y = luck.normal(size=(2000, 2)), luck.integers(0, 2, 2000)
     said = np.where(luck.random((2000, 10)) < 0.1, 1 - y[:, None], y[:, None])
     capacity = {f"e{k}": 0.02 + 0.004 * k for k in range(10)}
-    base = FullAutomation(machine=DummyClassifier())
+    base = FullAutomation(machine=DummyClassifier(), random_state=seed)
     team = ExpertTeam(base, capacity, skills="class", random_state=0).fit(X, y, said)
+    assert (np.ptp(team.team_.held_out_probabilities()[:, 0]) > 1e-4) == (seed == 36)
     who = team.assign(luck.normal(size=(20_000, 2)))
     for name, share in capacity.items():
         assert team.load_[name] == pytest.approx(share, abs=0.0015)

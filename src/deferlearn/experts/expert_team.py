@@ -234,7 +234,7 @@ class ExpertTeam(Assisting, ClassifierMixin, BaseEstimator):
             value, chosen = found.value_of(team.selection_)
             self._training = _Training(objective, found, value)
             self.assignment_ = named(chosen, self.experts_)
-        known = learn_experts(self, samples, said, splits, groups, budget, seed)
+        known = learn_experts(self, X, samples, said, splits, groups, budget, seed)
         self.skills_: Skills = known.skills
         self.skill_model_, self.deferral_rate_ = known.kind, known.rate
         self.load_ = dict(zip(self.experts_, known.load, strict=True))

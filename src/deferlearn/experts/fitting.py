@@ -29,6 +29,8 @@ from deferlearn.teams.samples import Samples
 # So many folds say how forests judge new cases, if there are at most so many samples. With more samples,
 # fewer folds will do: what a fold leaves out matters less, and takes longer.
 MANY_FOLDS, ENOUGH = 20, 2000
+# Probabilities that differ by no more are the same.
+SAME = 1e-9
 
 
 class Knowledge(NamedTuple):
@@ -93,6 +95,7 @@ def prices_in_training(
 
 def learn_experts(
     team: Any,
+    X: Any,
     samples: Samples,
     said: Codes,
     splits: list[Any],
@@ -106,6 +109,8 @@ def learn_experts(
     ----------
     team : ExpertTeam
         Its machine is fitted.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        The training samples as they were given.
     samples : Samples
         The training samples.
     said : ndarray of int of shape (n_samples, n_experts)
@@ -126,7 +131,7 @@ def learn_experts(
     codes, coding, n = samples.codes, samples.coding, len(samples)
     mix = np.bincount(codes, minlength=len(team.classes_)) / n
     skills = _count_skills(said, codes, mix, team.experts_, team.classes_)
-    known = team.team_.held_out_probabilities()
+    known = _as_of_new_cases(team.team_, X)
     cases = Cases(samples.X, known, codes)
     machine = coding.by_probability(np.log(np.maximum(known, 1e-300)))
     arbiter = -1 if team.arbiter is None else team.experts_.index(name_text(team.arbiter))
@@ -187,6 +192,15 @@ def learn_experts(
         rate = float(getattr(team.team_, "deferral_rate_", 0.0))
         load = [rate]
     return Knowledge(skills, learned.kind, all_groups, routing, load, rate)
+
+
+def _as_of_new_cases(team: Any, X: Any) -> Array:
+    """The probabilities that the machine would give the samples if they were new cases."""
+    known: Array = team.held_out_probabilities()
+    now: Array = team.predict_proba(X)
+    # A machine that says the same of every case will do so of new ones. What then differs between folds is
+    # luck, and prices that follow it would send all new cases to experts, or none.
+    return now if float(np.ptp(now, axis=0).max()) <= SAME else known
 
 
 def _finer_splits(cv: Any, samples: Samples, groups: Any, seed: int) -> list[Split] | None:
