@@ -29,7 +29,7 @@ def oldest_versions(pyproject: Path = PYPROJECT) -> list[str]:
     for requirement in (requirement for some in lists for requirement in some):
         if requirement.startswith(project["name"]):
             continue
-        parts = re.fullmatch(r"([\w.-]+)(?:\[\w+\])?>=([\w.]+)", requirement)
+        parts = re.fullmatch(r"([\w.-]+)(?:\[\w+\])?>=([\w.]+)(?:;.*)?", requirement)
         if parts is None:
             raise ValueError(f"{requirement!r} has no lower bound: write name>=version")
         name, version = parts.groups()

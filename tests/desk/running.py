@@ -9,12 +9,15 @@ from contextlib import contextmanager
 
 import uvicorn
 
+from deferlearn.desk.protocol import LimitedHeads
+
 
 @contextmanager
 def served(app):
     """Serve an app at a free port; its address."""
     listening = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False))
+    config = uvicorn.Config(app, http=LimitedHeads, log_config=None, access_log=False)
+    server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     while not server.started:

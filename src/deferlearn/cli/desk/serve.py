@@ -88,6 +88,7 @@ def _run(desk: Opened, listening: socket.socket) -> None:
 
     from deferlearn.desk import logs
     from deferlearn.desk.api.app import make_app
+    from deferlearn.desk.protocol import LimitedHeads
     from deferlearn.desk.readiness import get_ready
 
     settings = desk.settings
@@ -97,6 +98,8 @@ def _run(desk: Opened, listening: socket.socket) -> None:
     server = uvicorn.Server(
         uvicorn.Config(
             app,
+            http=LimitedHeads,
+            ws="none",
             log_config=None,
             access_log=False,
             server_header=False,
