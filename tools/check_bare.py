@@ -39,6 +39,7 @@ NEEDED = {
         "argon2",
         "prometheus_client",
         "jinja2",
+        "uvicorn",
     },
     "experiments": {"pydantic", "pandas"},
     "report": {"jinja2"},
