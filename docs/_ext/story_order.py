@@ -9,6 +9,7 @@ FIRST = (
     "whom_to_defer",
     "choose_budget",
     "real_radiologists",
+    "sleep",
     "policies",
     "tuning",
     "several_readers",

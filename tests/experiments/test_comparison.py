@@ -277,6 +277,11 @@ def test_command(run, tmp_path):
     rows = pd.read_parquet(tmp_path / "team" / "rows.parquet")
     assert sorted(rows["seed"].unique()) == [4, 5, 6]
     table = pd.read_csv(tmp_path / "team" / "team.csv")
+    counts = pd.read_csv(tmp_path / "team" / "counts.csv").set_index("rival")
+    for rival, line in counts.iterrows():
+        assert line["better"] == (table[f"high {rival}"] < 0).sum()
+        assert line["worse"] == (table[f"low {rival}"] > 0).sum()
+    assert "best peer" in counts.index
     assert list(table["dataset"]) == ["digits", "digits", "linear", "linear"]
     assert (table["splits"] == 3).all()
     page = (tmp_path / "team" / "team.md").read_text()

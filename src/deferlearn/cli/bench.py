@@ -61,13 +61,14 @@ def team(
     """
     require(COMMAND, *NEEDED)
     # Imported here because they load the compiled engine, which `--help` does not need.
+    import pandas as pd
     from joblib import cpu_count
 
     from deferlearn.experiments import comparison
     from deferlearn.experiments.comparison_classes import CLASS_NAMES
     from deferlearn.experiments.comparison_data import NAMES
     from deferlearn.experiments.comparison_page import write_comparison_page
-    from deferlearn.experiments.comparison_table import comparison_table
+    from deferlearn.experiments.comparison_table import comparison_counts, comparison_table
     from deferlearn.experiments.runner import run_jobs
     from deferlearn.experiments.store import PartStore, write_table
 
@@ -105,12 +106,14 @@ def team(
         table = comparison_table(rows)
         write_table(folder / "rows.parquet", rows)
         write_table(folder / "team.csv", table)
+        counts = comparison_counts(table)
+        write_table(folder / "counts.csv", pd.DataFrame(counts.values()).assign(rival=list(counts)))
         words = ["deferlearn", COMMAND, *(data or []), f"--splits {count}"]
         words += [f"--part {name}" for name in parts] if part else []
         command = " ".join([*words, f"--seed {seed}"] if seed else words)
         page = write_comparison_page(folder, rows, table, command)
     _print(table, seed, count)
-    typer.echo(f"Page, picture, table and rows: {page}")
+    typer.echo(f"Page, picture, tables and rows: {page}")
 
 
 def _print_seconds(rows: pd.DataFrame) -> None:
