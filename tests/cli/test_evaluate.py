@@ -9,6 +9,7 @@ import deferlearn
 from case_tables import make_cases, write_csv
 from deferlearn.cli import evaluate as command
 from deferlearn.cli.app import app
+from deferlearn.report import about
 
 WORDS = ("--label", "diagnosis", "--human", "reader_1", "--human", "reader_2", "--id", "id")
 
@@ -27,17 +28,30 @@ def cases(tmp_path):
 def test_fit_and_report_in_one_step(run, cases, tmp_path, monkeypatch):
     # Verdict and curves, which take their time, are tested with the report.
     monkeypatch.setattr("deferlearn.report.refit_study.RefitStudy.obstacle", lambda self: "not now")
+    rate_of = about.deferral_rate
+
+    def other_rate(*given):
+        """As if the model deferred nearly all of its own training cases."""
+        rate = rate_of(*given)
+        return rate | {"observed": rate["observed"] | {"share": 0.99}}
+
+    monkeypatch.setattr(about, "deferral_rate", other_rate)
     out, model = tmp_path / "report.html", tmp_path / "model.skops"
     words = ("--drop", "patient", "--alpha", "0.1", "--quick", "--model", model, "--out", out)
     result = run("evaluate", cases, *WORDS, *words)
     assert result.exit_code == 0, result.output
     assert "reader_1" in result.stdout  # what was fitted
     assert f"Report: {out}" in result.stdout
+    shown = result.stdout
     assert deferlearn.load(model).card_["budget"] == 0.2
     result = run("evaluate", cases, *WORDS, *words[:-4], "--out", out, "--json")
     told = json.loads(result.stdout)
     assert told["cases"]["seen_in_training"]
     assert told["report"] == str(out)
+    # The share in the terminal is that of the teams whose errors it prints, not of the model.
+    share = told["effect"]["deferred"]["share"]
+    assert share != 0.99
+    assert f"{share:.1%}; expected" in shown
     assert "deferlearn evaluate" in out.read_text()
     assert {p.name for p in tmp_path.iterdir()} == {"cases.csv", "report.html", "model.skops"}
 

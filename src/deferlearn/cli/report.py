@@ -192,10 +192,12 @@ def _progress() -> Iterator[Progress]:
 
 def _print(result: dict[str, Any]) -> None:
     rate, cases = result["rate"], result["cases"]
+    # On cases that the model was fitted on, the teams that are judged are others than the model.
+    deferred = result["effect"]["deferred"] if rate["in_sample"] else rate["observed"]
     lines = [
         ("cases", f"{cases['rows']}, of which {cases['judged']} count"),
         ("errors of", result["judged_by"]),
-        ("deferred", f"{rate['observed']['share']:.1%}; expected {rate['expected']:.1%}"),
+        ("deferred", f"{deferred['share']:.1%}; expected {rate['expected']:.1%}"),
     ]
     if result["assistance"] is None:
         lines.append(("refitted teams", f"not measured: {result['refits']['skipped']}"))
