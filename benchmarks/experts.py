@@ -21,7 +21,6 @@ from time import process_time
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedGroupKFold
@@ -73,9 +72,9 @@ def known_skills(team: ExpertTeam, X: Any, alike: bool) -> Any:
     return transport(own[:, None] - rates, counts, len(X)).chosen
 
 
-def skills(splits: int, picture: str | None) -> pd.DataFrame:
+def skills(splits: int, picture: str | None) -> None:
     """Routing against known skills and against a random expert, as the number of answers grows."""
-    table, lines = [], []
+    table = []
     print(
         "| experts | answers of each | known skills | routing | average human | routing less average |"
     )
@@ -85,20 +84,15 @@ def skills(splits: int, picture: str | None) -> pd.DataFrame:
             rows = [_errors(answers, alike, seed) for seed in range(splits)]
             known, routed, pooled = np.array(rows).T
             mean, low, high = t_interval(routed - pooled)
-            errors = (known.mean(), routed.mean(), pooled.mean())
-            table.append((alike, answers, *errors))
-            kind = "alike" if alike else "differ"
-            lines.append((kind, answers, *errors, mean, low, high))
+            table.append((alike, answers, known.mean(), routed.mean(), pooled.mean()))
             print(
-                f"| {kind} | {answers} | {known.mean():.4f} "
+                f"| {'alike' if alike else 'differ'} | {answers} | {known.mean():.4f} "
                 f"| {routed.mean():.4f} | {pooled.mean():.4f} | {mean:+.4f} [{low:+.4f}, {high:+.4f}] |",
                 flush=True,
             )
 
     if picture is not None:
         draw_skills(table, picture)
-    names = ["experts", "answers", "known", "learned", "average", "difference", "low", "high"]
-    return pd.DataFrame(lines, columns=names)
 
 
 def draw_skills(table: list[tuple[bool, int, float, float, float]], path: str) -> None:
@@ -218,7 +212,7 @@ def _with_fixed_prices(gains: Any, prices: Any, limits: dict[str, int]) -> float
     return won
 
 
-def sleep(splits: int, budget: float) -> pd.DataFrame:
+def sleep(splits: int, budget: float) -> None:
     """Five real experts: routing against the best single expert, a random one, and the average human."""
     data = load_sleep(classes="stages", context=1)
     read = ~np.isnan(data.answers).any(axis=1)
@@ -278,15 +272,12 @@ def sleep(splits: int, budget: float) -> pd.DataFrame:
     print(f"Sleep stages, budget {budget:.0%}, {splits} splits by nights")
     print("| who | error | routing with equal time less this, 95% interval |")
     print("|---|---|---|")
-    lines = []
     for name, values in results.items():
-        mean, low, high = t_interval(ours - np.array(values))
-        lines.append((budget, name, np.mean(values), mean, low, high))
+        _, low, high = t_interval(ours - np.array(values))
         print(
-            f"| {name} | {np.mean(values):.4f} | {mean:+.4f} [{low:+.4f}, {high:+.4f}] |",
+            f"| {name} | {np.mean(values):.4f} | {np.mean(ours - values):+.4f} [{low:+.4f}, {high:+.4f}] |",
             flush=True,
         )
-    return pd.DataFrame(lines, columns=["budget", "who", "error", "difference", "low", "high"])
 
 
 def speed() -> None:
@@ -311,24 +302,19 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=200, help="draws of loads (default: 200)")
     parser.add_argument("--days", type=int, default=1000, help="days of a stream (default: 1,000)")
     parser.add_argument("--picture", help="file for a picture of skills (default: none)")
-    parser.add_argument("--tables", help="folder for skills.csv and sleep.csv (default: none)")
     options = parser.parse_args()
-
-    def keep(name: str, table: pd.DataFrame) -> None:
-        if options.tables is not None:
-            table.to_csv(f"{options.tables}/{name}.csv", index=False)
-
     warnings.filterwarnings("ignore", "no answer was given", UserWarning)
     for part in options.parts or parts:
         print(f"\n## {part}\n")
         if part == "skills":
-            keep("skills", skills(options.splits, options.picture))
+            skills(options.splits, options.picture)
         elif part == "loads":
             loads(options.draws)
         elif part == "stream":
             stream(options.days, 1000)
         elif part == "sleep":
-            keep("sleep", pd.concat([sleep(options.splits, share) for share in (0.05, 0.1, 0.2)]))
+            for budget in (0.05, 0.1, 0.2):
+                sleep(options.splits, budget)
         else:
             speed()
 

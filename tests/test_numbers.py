@@ -39,7 +39,7 @@ def two():
 
 @pytest.fixture(scope="module")
 def example():
-    return {row["who"]: row for row in evidence.read_table(RESULTS / "first_example.csv")}
+    return evidence.first_example()
 
 
 def test_the_page_does_it_help_is_that_of_the_tables():
@@ -185,13 +185,12 @@ def test_large_selections_in_readme():
 def test_experts_on_their_page():
     path = ROOT / "docs/howto/experts.md"
     rows = tables_in(path, "## What it gains")
-    skills = evidence.read_table(RESULTS / "experts" / "skills.csv")
-    differ = [row for row in skills if row["experts"] == "differ"]
+    differ = evidence.skills()
     assert len(differ) == 6
     for row, said in zip(differ, rows[1:], strict=False):
         means = [f"{row[key]:.3f}" for key in ("known", "learned", "average")]
         interval = "{difference:+.3f} [{low:+.3f}, {high:+.3f}]".format(**row)
-        assert said == [f"{row['answers']:,.0f}", *means, interval]
+        assert said == [f"{row['answers']:,}", *means, interval]
     names = {
         "nobody: the machine alone": "machine alone",
         "routing, each expert equally many": "routing, equal time",
@@ -199,12 +198,10 @@ def test_experts_on_their_page():
         "routing, whoever is best": "routing, any split of the time",
         "the best single expert": "best single expert",
     }
-    sleep = evidence.read_table(RESULTS / "experts" / "sleep.csv")
+    sleep = evidence.routing()
     said = {row[0]: row[1:] for row in rows}
     for words, who in names.items():
-        errors = [
-            f"{row['error']:.3f}" for row in sleep if row["who"] == who and row["budget"] <= 0.1
-        ]
+        errors = [f"{sleep[budget][who]['error']:.3f}" for budget in (0.05, 0.1)]
         assert said[words] == errors
 
 

@@ -4,12 +4,12 @@ Usage::
 
     python tools/does_it_help.py
 
-The tables are what the commands that the page names have written:
+The tables are what the commands that the page names have written or printed:
 
-- ``docs/results/team``: `deferlearn bench team`, data with two classes (team.csv, counts.csv, team.md);
-- ``docs/results/classes``: the same of data with several classes and grades, if it is there;
-- ``docs/results/experts``: ``benchmarks/experts.py skills sleep --tables``;
-- ``docs/results/first_example.csv``: ``benchmarks/first_example.py --table``.
+- ``docs/results/team``: what `deferlearn bench team` writes, for data with two classes;
+- ``docs/results/classes``: the same for data with several classes and grades, if it is there;
+- ``docs/results/experts/skills.md``, ``sleep.md``: what ``benchmarks/experts.py`` prints with these words;
+- ``docs/results/sleep/first_example.md``: what ``benchmarks/first_example.py`` prints.
 """
 
 from __future__ import annotations
@@ -122,6 +122,60 @@ def _value(text: str) -> Any:
         return text
 
 
+def read_printed(path: Path) -> list[dict[str, Any]]:
+    """The rows of all tables that a benchmark has printed, with the budget that the line above names.
+
+    A row is its cells, and the first difference with an interval among them, if there is one.
+    """
+    rows: list[dict[str, Any]] = []
+    budget, heading = None, True
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if not line.startswith("|"):
+            found = re.search(r"budget (\d+)%", line)
+            budget, heading = float(found.group(1)) / 100 if found else None, True
+        elif line.startswith("|---"):
+            heading = False
+        elif not heading:
+            cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+            interval = re.search(r"([+-][\d.]+) \[([+-][\d.]+), ([+-][\d.]+)\]", line)
+            numbers = [float(text) for text in interval.groups()] if interval else [None] * 3
+            named = dict(zip(("difference", "low", "high"), numbers, strict=True))
+            rows.append({"cells": cells, "budget": budget, **named})
+    return rows
+
+
+def first_example() -> dict[str, dict[str, Any]]:
+    """README's first example over many splits: who errs how often, and how often the expert is asked."""
+    rows = read_printed(RESULTS / "sleep" / "first_example.md")
+    found = {row["cells"][0]: row | {"error": float(row["cells"][1])} for row in rows}
+    words = next(who for who in found if who.startswith("team"))
+    share = re.search(r"asks about ([\d.]+)%", words)
+    if share is None:
+        raise ValueError(f"nothing says how often the team asks: {words}")
+    return {"team": found.pop(words), **found, "asked": {"error": float(share.group(1)) / 100}}
+
+
+def skills() -> list[dict[str, Any]]:
+    """Errors of teams that learn the skills of experts who differ, by the number of answers."""
+    keys = ("known", "learned", "average")
+    return [
+        row
+        | {"answers": int(row["cells"][1].replace(",", ""))}
+        | dict(zip(keys, map(float, row["cells"][2:5]), strict=True))
+        for row in read_printed(RESULTS / "experts" / "skills.md")
+        if row["cells"][0] == "differ"
+    ]
+
+
+def routing() -> dict[float, dict[str, dict[str, Any]]]:
+    """Errors with five real experts, by budget and by who takes the cases."""
+    found: dict[float, dict[str, dict[str, Any]]] = {}
+    for row in read_printed(RESULTS / "experts" / "sleep.md"):
+        who, error = row["cells"][:2]
+        found.setdefault(row["budget"], {})[who] = row | {"error": float(error)}
+    return found
+
+
 def read_comparison(folder: Path) -> Comparison | None:
     """What `deferlearn bench team` has written into a folder; None if there is nothing."""
     if not (folder / "team.csv").exists():
@@ -202,7 +256,6 @@ def page() -> str:
     two = read_comparison(RESULTS / "team")
     if two is None:
         raise ValueError(f"there is no table in {RESULTS / 'team'}")
-    example = {row["who"]: row for row in read_table(RESULTS / "first_example.csv")}
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         undefined=StrictUndefined,
@@ -223,21 +276,13 @@ def page() -> str:
             span=span,
             best_peer=BEST_PEER,
             budget=BUDGET,
-            example=example,
-            skills=read_table(RESULTS / "experts" / "skills.csv"),
-            routing=_by_budget(read_table(RESULTS / "experts" / "sleep.csv")),
+            example=first_example(),
+            skills=skills(),
+            routing=routing(),
         )
         .rstrip()
         + "\n"
     )
-
-
-def _by_budget(rows: list[dict[str, Any]]) -> dict[float, dict[str, dict[str, Any]]]:
-    """Rows of sleep.csv by budget and by who takes the cases."""
-    found: dict[float, dict[str, dict[str, Any]]] = {}
-    for row in rows:
-        found.setdefault(row["budget"], {})[row["who"]] = row
-    return found
 
 
 def draw() -> None:
@@ -282,7 +327,7 @@ def draw_first_example() -> None:
     """README's picture: who errs how often in its first example."""
     from matplotlib.figure import Figure
 
-    found = {row["who"]: row["error"] for row in read_table(RESULTS / "first_example.csv")}
+    found = {who: row["error"] for who, row in first_example().items()}
     asked = found.pop("asked")
     names = {
         "expert": "the expert alone",
