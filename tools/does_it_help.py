@@ -57,6 +57,8 @@ HUMANS = {
 }
 
 # Why nothing is clear, or the team is worse, on a data set. A data set without a sentence here is an error.
+# The words in braces are shares of wrong answers, and of cases asked; for grades, whose errors are no
+# shares, use none but {asked}.
 WHY = {
     "lidc-majority": "The radiologist, who only rates the nodule, errs on {human}; the machine, which sees "
     "what the other three drew, on {machine}. There is next to nothing to gain by asking, and the team "
