@@ -152,11 +152,12 @@ def test_an_expert_gets_neither_cases_nor_answers_of_another_one(two):
     assert second.post("/api/v1/queue/next", json={}).status_code == 204
     assert second.post("/api/v1/queue/next", json={"expert": 1}).status_code == 403
     assert second.get("/api/v1/answers", params={"expert": 1}).status_code == 403
-    guess = {"token": "guess", "answer": "ill"}
     at = f"/api/v1/queue/{lease['reading']}"
-    for action in ("renew", "pass", "release"):
-        assert second.post(f"{at}/{action}", json={"token": "guess"}).status_code == 409
-    assert second.post(f"{at}/answer", json=guess).status_code == 409
+    for token in ("guess", lease["token"]):  # the right one does not help others either
+        for action in ("renew", "pass", "release"):
+            assert second.post(f"{at}/{action}", json={"token": token}).status_code == 409
+        guess = {"token": token, "answer": "ill"}
+        assert second.post(f"{at}/answer", json=guess).status_code == 409
     given = first.post(f"{at}/answer", json={"token": lease["token"], "answer": "ill"})
     assert given.status_code == 200
     taken_back = second.delete(f"/api/v1/answers/{given.json()['answer']}")
