@@ -185,6 +185,27 @@ def test_a_silent_receiver_delays_no_other_one(database, monkeypatch):
         deliver_due(desk, one_is_silent)
 
 
+@pytest.mark.parametrize("minutes", [5, 60, 24 * 60])
+def test_a_clock_that_is_set_back_delays_nothing(database, minutes):
+    desk = stub_desk(database, {"Ann": None})
+    hook(desk)
+    send(desk, "a", gain=-1)
+    assert deliver_due(desk, lambda parcel: "busy") == 1
+    assert deliver_due(desk, lambda parcel: None) == 0
+    change(desk, update(delivery).values(next_at=delivery.c.next_at + minutes * 60 * SECOND))
+    assert deliver_due(desk, lambda parcel: None) == 1
+
+
+def test_a_pause_is_not_taken_for_a_clock_that_was_set_back(database):
+    desk = stub_desk(database, {"Ann": None})
+    hook(desk)
+    send(desk, "a", gain=-1)
+    for _ in range(ATTEMPTS - 1):
+        assert deliver_due(desk, lambda parcel: "busy") == 1
+        assert deliver_due(desk, lambda parcel: "busy") == 0
+        make_due(desk)
+
+
 def test_a_receiver_that_is_behind_leaves_the_others_their_share(database, monkeypatch):
     monkeypatch.setattr(webhooks, "BATCH", 3)
     monkeypatch.setattr(webhooks, "TIMEOUT", 0)

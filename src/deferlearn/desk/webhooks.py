@@ -22,7 +22,17 @@ from threading import Timer
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from sqlalchemy import ColumnElement, Connection, Select, insert, or_, select, update
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Select,
+    insert,
+    literal,
+    or_,
+    select,
+    update,
+)
 
 from deferlearn.desk.database import SECOND
 from deferlearn.desk.desk import Desk
@@ -34,6 +44,8 @@ KINDS = ("case.answered", "case.reopened", "alarm.raised")
 SIGNATURE, EVENT_ID = "X-Deferlearn-Signature", "X-Deferlearn-Event"
 # Seconds before the next attempt: doubled each time, up to an hour. The last attempt is after half a day.
 FIRST_PAUSE, LONGEST_PAUSE, ATTEMPTS = 2, 3600, 22
+# More than the pause after so many attempts.
+_PAUSE = literal(FIRST_PAUSE * SECOND, BigInteger).bitwise_lshift(delivery.c.attempts)
 # A process that dies while it sends has its deliveries taken over after this many seconds.
 CLAIM_SECONDS = 60
 TIMEOUT = 10
@@ -270,10 +282,11 @@ def _due(moment: Moment, webhook_id: int) -> Select[tuple[int]]:
         .where(
             delivery.c.webhook_id == webhook_id,
             delivery.c.state == WAITING,
-            # What is due in the far future was planned before the clock was set back.
+            # What is due later than by any pause was planned before the clock was set back.
             or_(
                 delivery.c.next_at <= moment.now,
-                delivery.c.next_at > moment.after(2 * LONGEST_PAUSE),
+                delivery.c.next_at > moment.after(CLAIM_SECONDS) + _PAUSE,
+                delivery.c.next_at > moment.after(CLAIM_SECONDS + LONGEST_PAUSE),
             ),
         )
         .order_by(delivery.c.next_at)
