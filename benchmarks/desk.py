@@ -2,10 +2,9 @@
 
 Run it with::
 
-    python benchmarks/desk.py                                 # ten minutes at 200 per second, on both
-    python benchmarks/desk.py --seconds 20 --database sqlite  # a short look
-    python benchmarks/desk.py --search                        # and the highest rate that is held
-    python benchmarks/desk.py --kills 20                      # the server is killed 20 times meanwhile
+    python benchmarks/desk.py               # ten minutes at 200 per second on both, then the highest rate
+    python benchmarks/desk.py --seconds 20 --no-search --database sqlite    # a short look
+    python benchmarks/desk.py --kills 20    # the server is killed 20 times meanwhile
 
 Cases are sent at planned times, and the time until the reply is measured from the plan, so that a server
 that stands still is charged for all who wait. Each expert takes a case, reads it for a while, and answers.
@@ -346,7 +345,12 @@ def main() -> None:
     parser.add_argument("--experts", type=int, default=20)
     parser.add_argument("--senders", type=int, default=16, help="connections that send cases")
     parser.add_argument("--database", choices=["sqlite", "postgresql", "both"], default="both")
-    parser.add_argument("--search", action="store_true", help="find the highest rate, too")
+    parser.add_argument(
+        "--search",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="find the highest rate that is held, too",
+    )
     parser.add_argument("--search-seconds", type=float, default=20)
     parser.add_argument("--kills", type=int, default=0, help="kill the server so often meanwhile")
     parser.add_argument("--port", type=int, default=8479)

@@ -20,6 +20,7 @@ from case_tables import make_cases, read_csv, write_csv
 from deferlearn.cli.app import app
 from deferlearn.cli.desk import init as init_command
 from deferlearn.cli.desk._opened import settings_of
+from deferlearn.desk.settings import Settings
 from deferlearn.tables import fit_table, select_cases
 
 PASSWORD = "four words no order"
@@ -144,6 +145,17 @@ def test_config_prints_what_is_in_force_without_secrets(desk, monkeypatch):
     assert shown["settings"]["secret"] == "(set)"
     assert shown["rules"]["readings"] == 1
     assert Path("desk.secret").read_text().strip() not in run("config")
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["//u:HUSH@h/desk", "///desk?host=h&password=HUSH", "//u@h/d?sslpassword=HUSH&port=7"],
+)
+def test_no_password_of_a_database_is_shown(address):
+    shown = Settings(database=f"postgresql+psycopg:{address}").shown()["database"]
+    assert "HUSH" not in shown
+    assert "***" in shown.replace("%2A", "*")
+    assert ("port=7" in shown) == ("port" in address)
 
 
 def test_rules_can_be_changed(desk):
@@ -332,11 +344,12 @@ def test_old_cases_are_purged(desk):
         assert "must be a time" in run("purge", f"--older-than={wrong}", code=2)
 
 
-def test_an_address_with_a_password_is_kept_apart_from_the_settings(tmp_path, monkeypatch):
+@pytest.mark.parametrize("login", ["//desk:hidden@db/desk", "//desk@db/desk?password=hidden"])
+def test_an_address_with_a_password_is_kept_apart_from_the_settings(tmp_path, monkeypatch, login):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(init_command, "_check_free", lambda settings: None)
     monkeypatch.setattr(init_command, "_fill", lambda *args: "the link")
-    address = "postgresql+psycopg://desk:hidden@db/desk"
+    address = f"postgresql+psycopg:{login}"
     printed = run("init", "--model", "model.skops", "--database", address)
     assert "hidden" not in printed
     assert "hidden" not in Path("desk.toml").read_text()

@@ -57,6 +57,30 @@ def wait_until_ready(server, port):
     raise TimeoutError
 
 
+def stop_in_the_middle_of(sent, server, port):
+    """Stop a server that has half of a request: it takes no other one, and answers this one."""
+    lines = [f"{name}: {value}" for name, value in sent.header_items()]
+    head = "\r\n".join(["POST /api/v1/cases HTTP/1.1", *lines, f"Content-Length: {len(sent.data)}"])
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+        connection.sendall(f"{head}\r\n\r\n".encode() + sent.data[:20])
+        time.sleep(0.3)
+        server.send_signal(signal.SIGTERM)
+        for _ in range(600):
+            try:
+                socket.create_connection(("127.0.0.1", port)).close()
+            except ConnectionRefusedError:
+                break
+            time.sleep(0.02)
+        else:
+            raise TimeoutError("the server still takes connections")
+        connection.sendall(sent.data[20:])
+        reply = b""
+        while piece := connection.recv(65_536):
+            reply += piece
+    assert reply.startswith(b"HTTP/1.1 200"), reply  # the case is known by now
+    assert b"connection: close" in reply
+
+
 def follow_the_page(folder, *options):
     """Run the commands of the page; the first decision, what the server printed, and its exit code."""
     columns = make_cases()
@@ -79,7 +103,7 @@ def follow_the_page(folder, *options):
         assert wait_until_ready(server, port) == 200
         with urllib.request.urlopen(request(send, made.stdout.strip(), port)) as answer:
             reply = json.load(answer)
-        server.send_signal(signal.SIGTERM)
+        stop_in_the_middle_of(request(send, made.stdout.strip(), port), server, port)
         out, err = server.communicate(timeout=60)
     finally:
         server.kill()

@@ -38,12 +38,12 @@ def _for_all(folder: Path) -> bool:
 class PostgresServer:
     """A server of its own in a temporary folder, reached by a socket there."""
 
-    def __init__(self, *, safe: bool = False) -> None:
+    def __init__(self, *, safe: bool = False, parent: Path = Path("/tmp")) -> None:
         programs = find_programs()
         if programs is None:
             raise FileNotFoundError("there is no PostgreSQL server")
         self.programs = programs
-        self.folder = Path(tempfile.mkdtemp(prefix="deferlearn-pg-", dir="/tmp"))
+        self.folder = Path(tempfile.mkdtemp(prefix="deferlearn-pg-", dir=parent))
         # PostgreSQL refuses to run as root.
         self.user = None
         if os.geteuid() == 0:

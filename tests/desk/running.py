@@ -9,14 +9,14 @@ from contextlib import contextmanager
 
 import uvicorn
 
-from deferlearn.desk.protocol import LimitedHeads
+from deferlearn.desk.protocol import GuardedHttp
 
 
 @contextmanager
 def served(app):
     """Serve an app at a free port; its address."""
     listening = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(app, http=LimitedHeads, log_config=None, access_log=False)
+    config = uvicorn.Config(app, http=GuardedHttp, log_config=None, access_log=False)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()

@@ -15,6 +15,7 @@ import uvicorn
 from deferlearn.desk import audit
 from deferlearn.desk.api.app import make_app
 from deferlearn.desk.database import Database
+from deferlearn.desk.protocol import GuardedHttp
 from deferlearn.desk.settings import Settings
 from desk.stub_desk import SECRET, open_stub
 
@@ -30,7 +31,9 @@ def serve(url: str, port: int) -> None:
         secret=SECRET, password_passes=1, password_memory=8, requests_per_second=100_000
     )
     app = make_app(database, settings, desk=open_stub(database))
-    uvicorn.run(app, host="127.0.0.1", port=port, log_level="warning", access_log=False)
+    uvicorn.run(
+        app, host="127.0.0.1", port=port, http=GuardedHttp, log_level="warning", access_log=False
+    )
 
 
 def free_port() -> int:

@@ -1,8 +1,11 @@
 """Who may do what over HTTP: sessions, keys, scopes, roles, other sites, guessed passwords."""
 
+import asyncio
 import shutil
+import threading
 from typing import Annotated
 
+import httpx
 import pytest
 from fastapi import FastAPI, Request
 from fastapi.exceptions import HTTPException
@@ -309,6 +312,28 @@ def test_health_needs_nothing_and_readiness_a_database_with_a_model(client, data
     answer = client.get("/readyz")
     assert answer.status_code == 503
     assert "No model is active" in answer.json()["detail"]
+
+
+def test_a_server_whose_threads_all_wait_for_the_database_is_alive(database, monkeypatch):
+    back = threading.Event()
+
+    def has_model(database):
+        assert back.wait(20)
+        return True
+
+    monkeypatch.setattr("deferlearn.desk.state.has_model", has_model)
+    transport = httpx.ASGITransport(make_app(database))
+
+    async def ask():
+        async with httpx.AsyncClient(transport=transport, base_url="http://desk") as asking:
+            waiting = [asyncio.create_task(asking.get("/readyz")) for _ in range(50)]
+            try:
+                alive = await asyncio.wait_for(asking.get("/healthz"), 5)
+            finally:
+                back.set()
+            return alive.status_code, {one.status_code for one in await asyncio.gather(*waiting)}
+
+    assert asyncio.run(ask()) == (200, {200})
 
 
 def test_measurements_are_for_those_who_may_read_them(database, client):

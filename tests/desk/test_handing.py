@@ -5,6 +5,7 @@ import threading
 import pytest
 from sqlalchemy import delete, event, update
 
+from deferlearn.desk import handing
 from deferlearn.desk.capacity import take
 from deferlearn.desk.database import SECOND
 from deferlearn.desk.deadlines import enforce_deadlines
@@ -14,6 +15,7 @@ from deferlearn.desk.experts import change_expert
 from deferlearn.desk.handing import look_after_unread
 from deferlearn.desk.leases import release
 from deferlearn.desk.passing import pass_on
+from deferlearn.desk.purge import purge
 from deferlearn.desk.queue import lease_next
 from deferlearn.desk.schema import ANYONE, audit_log, case, expert, expert_day, reading
 from deferlearn.desk.settling import ALL_PASSED, DISAGREED, LATE
@@ -171,6 +173,55 @@ def test_a_case_that_was_given_to_an_expert_while_she_went_is_found(database):
     desk._configuration = None
     assert (look_after_unread(desk), look_after_unread(desk)) == (1, 0)
     assert say(desk, BOB, "well").final
+
+
+def test_a_long_queue_is_looked_at_without_keeping_writers_waiting(database, monkeypatch):
+    desk = stub_desk(database, {"Ann": None, "Bob": None, "Cem": None}, readings=2)
+    for place in range(3):
+        send(desk, f"{place}", gain=0.5)
+    monkeypatch.setattr(database, "write", lambda job: pytest.fail("nothing is to be changed"))
+    assert look_after_unread(desk) == 0
+
+
+@pytest.mark.parametrize("readings", [1, 2])
+def test_many_readings_are_handed_on_in_parts(database, monkeypatch, readings):
+    monkeypatch.setattr(handing, "AT_ONCE", 3)
+    monkeypatch.setattr(handing, "CHUNK", 2)
+    names = {"Ann": None, "Bob": None, "Cem": None, "Dan": None}
+    desk = stub_desk(database, names, told_apart=True, readings=readings)
+    for place in range(8):
+        send(desk, f"{place}", Ann=0.4, Bob=0.3, Cem=0.2, Dan=0.1)
+    switch(desk, ANN, is_active=False)
+    assert [seat for seat, state in states(desk) if state == "waiting"].count(ANN) == 5
+    parts, write = [], database.write
+
+    def noted(job):
+        parts.append(write(job))
+        return parts[-1]
+
+    monkeypatch.setattr(database, "write", noted)
+    assert look_after_unread(desk) == 5
+    assert parts == [2, 2, 1]
+    waiting = [seat for seat, state in states(desk) if state == "waiting"]
+    assert ANN not in waiting
+    assert len(waiting) == 8 * readings
+
+
+def test_a_case_that_is_purged_while_it_is_handed_on_is_left_out(database, monkeypatch):
+    desk = stub_desk(database, {"Ann": None, "Bob": None}, told_apart=True, audit_share=1.0)
+    send(desk, "audited", Ann=-0.5, Bob=-0.5)
+    away = rows(desk, reading)[0].seat
+    change(desk, update(expert).where(expert.c.id == away).values(is_active=False))
+    change(desk, update(case).values(answered_at=0))
+    desk._configuration, write = None, database.write
+
+    def purged_before(job):
+        monkeypatch.setattr(database, "write", write)
+        assert purge(database, 1, actor="test") == 1
+        return write(job)
+
+    monkeypatch.setattr(database, "write", purged_before)
+    assert look_after_unread(desk) == 0
 
 
 def test_a_case_that_waits_for_somebody_new_is_left_alone(database):

@@ -164,3 +164,15 @@ def test_a_client_that_asks_too_often_is_told_when_to_come_back():
         answers = [client.get("/") for _ in range(3)]
     assert [answer.status_code for answer in answers] == [200, 200, 429]
     assert answers[2].headers["retry-after"] == "2"
+
+
+def test_a_network_of_ipv6_asks_as_one_client():
+    app = Starlette(routes=[Route("/", echo)])
+    app.add_middleware(LimitRates, rates=Rates(0.5, 2.0, clock=lambda: 0.0))
+
+    def ask(address):
+        with TestClient(app, client=(address, 50_000)) as client:
+            return client.get("/").status_code
+
+    assert [ask(f"2001:db8::{n}") for n in range(3)] == [200, 200, 429]
+    assert ask("2001:db8:0:1::") == 200

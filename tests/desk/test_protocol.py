@@ -1,15 +1,21 @@
-"""What is not the body of a request has a limit, whatever the parser of HTTP would take."""
+"""What is not the body of a request has a limit, and no request can hide in another one."""
 
 from __future__ import annotations
 
+import asyncio
+import json
+import re
 import socket
+import threading
+import time
 
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.routing import Route
 
+from deferlearn.desk import protocol
 from deferlearn.desk.protocol import MOST_HEAD
 from desk.running import served
 
@@ -18,9 +24,21 @@ async def size(request: Request) -> PlainTextResponse:
     return PlainTextResponse(str(len(await request.body())))
 
 
+async def drip(request: Request) -> StreamingResponse:
+    async def parts():
+        for _ in range(10):
+            yield b"part "
+            await asyncio.sleep(0.05)
+
+    return StreamingResponse(parts())
+
+
+ROUTES = [Route("/drip", drip), Route("/{rest:path}", size, methods=["GET", "POST"])]
+
+
 @pytest.fixture(scope="module")
 def address():
-    with served(Starlette(routes=[Route("/", size, methods=["GET", "POST"])])) as url:
+    with served(Starlette(routes=ROUTES)) as url:
         host, _, port = url.removeprefix("http://").partition(":")
         yield host, int(port)
 
@@ -69,7 +87,9 @@ def test_the_refusal_can_be_read(address):
     found = replies(address, [LINE + b"X-Long: " + b"x" * MOST_HEAD])
     assert found.startswith(b"HTTP/1.1 431")
     head, _, body = found.partition(b"\r\n\r\n")
-    assert b"Content-Length: %d\r\n" % len(body) in head
+    assert b"content-length: %d\r\n" % len(body) in head
+    assert b"content-type: application/problem+json" in head
+    assert json.loads(body)["status"] == 431
 
 
 def test_requests_below_the_limits_are_answered(address):
@@ -83,3 +103,108 @@ def test_requests_below_the_limits_are_answered(address):
         b"50000",
         b"0",
     ]
+
+
+def statuses(found):
+    return [int(one) for one in re.findall(rb"HTTP/1.1 ([0-9]{3}) ", found)]
+
+
+LAST = b"GET /last HTTP/1.1\r\nHost: desk\r\nConnection: close\r\n\r\n"
+HIDDEN = b"GET /hidden HTTP/1.1\r\nHost: desk\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "framing",
+    [
+        b"Content-Length: 5\r\nTransfer-Encoding: chunked",
+        b"Transfer-Encoding: chunked\r\nContent-Length: 5",
+        b"Content-Length: 5\r\nContent-Length: 0",
+        b"Content-Length: 5, 5",
+        b"Content-Length: +5",
+        b"Transfer-Encoding: xchunked",
+        b"Transfer-Encoding: chunked, identity",
+        b"Transfer-Encoding:\r\n chunked",
+        b"Transfer-Encoding : chunked",
+        b"Transfer-Encoding: \x0bchunked",
+        b"Transfer-Encoding: chunked\nX: y",
+        b"X: \x00",
+    ],
+)
+def test_a_request_whose_end_is_in_doubt_is_refused(address, framing):
+    found = replies(address, [LINE + framing + b"\r\n\r\n0\r\n\r\n" + HIDDEN + LAST])
+    assert statuses(found) == [400]
+
+
+@pytest.mark.parametrize("sign", [b"\n", b"+1\r\n", b"0x1\r\n", b"1\n", b"-1\r\n", b"1\r\nzz"])
+def test_a_chunk_whose_end_is_in_doubt_is_refused(address, sign):
+    found = replies(address, [CHUNKED + sign + b"\r\n0\r\n\r\n" + HIDDEN + LAST])
+    assert statuses(found) == [400]
+
+
+@pytest.mark.parametrize("protocol_name", [b"h2c", b"websocket"])
+@pytest.mark.parametrize("pause", [0, 0.1], ids=["in one piece", "in two pieces"])
+@pytest.mark.parametrize("chunked", [False, True])
+def test_the_body_of_a_request_that_offers_an_upgrade_is_its_body(
+    address, protocol_name, pause, chunked
+):
+    offer = LINE + b"Connection: Upgrade\r\nUpgrade: " + protocol_name + b"\r\n"
+    body = b"%x\r\n%s\r\n0\r\n\r\n" % (len(HIDDEN), HIDDEN) if chunked else HIDDEN
+    offer += b"Transfer-Encoding: chunked" if chunked else b"Content-Length: %d" % len(body)
+    found = b""
+    with socket.create_connection(address, timeout=20) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for part in (offer + b"\r\n\r\n", body + offer + b"\r\n\r\n" + body + LAST):
+            connection.sendall(part)
+            time.sleep(pause)
+        while piece := connection.recv(65_536):
+            found += piece
+    assert statuses(found) == [200, 200, 200]
+    sizes = [part.rpartition(b"\r\n")[2] for part in found.split(b"HTTP/1.1 200 OK")[1:]]
+    assert sizes == [b"%d" % len(HIDDEN)] * 2 + [b"0"]
+
+
+def test_a_refusal_does_not_get_into_the_reply_to_another_request(address):
+    for bad in (b"GET /" + b"x" * 2 * MOST_HEAD, b"no request\r\n\r\n"):
+        with socket.create_connection(address, timeout=20) as connection:
+            connection.sendall(b"GET /drip HTTP/1.1\r\nHost: desk\r\n\r\n")
+            found = connection.recv(65_536)
+            connection.sendall(bad)
+            while piece := connection.recv(65_536):
+                found += piece
+        assert statuses(found) == [200]
+        assert b"Refused" not in found
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [[], [b"GET / HT"], [b"\r\n"], [LINE + b"X: y\r\n"]],
+    ids=["nothing", "half a line", "an empty line", "half a head"],
+)
+def test_a_request_that_does_not_come_is_not_waited_for(address, parts, monkeypatch):
+    monkeypatch.setattr(protocol, "REQUEST_SECONDS", 0.2)
+    began = time.monotonic()
+    # The server's usual time-out, which is for connections that were used, is five seconds.
+    assert replies(address, parts) == b""
+    assert time.monotonic() - began < 4
+
+
+def test_a_head_in_drops_is_not_waited_for(address, monkeypatch):
+    monkeypatch.setattr(protocol, "REQUEST_SECONDS", 0.3)
+    over = threading.Event()
+
+    def drops():
+        yield LINE
+        while not over.wait(0.05):
+            yield b"X: y\r\n"
+
+    timer = threading.Timer(4, over.set)
+    timer.start()
+    assert replies(address, drops()) == b""
+    assert not over.is_set()
+    timer.cancel()
+
+
+def test_a_reply_may_take_longer_than_a_request(address, monkeypatch):
+    monkeypatch.setattr(protocol, "REQUEST_SECONDS", 0.1)
+    found = replies(address, [b"GET /drip HTTP/1.1\r\nHost: desk\r\n\r\n", b"GET"])
+    assert found.count(b"part ") == 10

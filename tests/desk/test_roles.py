@@ -7,6 +7,7 @@ from deferlearn.desk import keys, users
 from deferlearn.desk.api.app import make_app
 from deferlearn.desk.display import HIDDEN, Display, change_display, read_display
 from deferlearn.desk.experts import add_expert
+from deferlearn.desk.fields import digest_of
 from deferlearn.desk.passwords import Passwords
 from deferlearn.desk.permissions import PERMISSIONS, SCOPES
 from deferlearn.desk.schema import audit_log
@@ -151,11 +152,12 @@ def test_an_expert_gets_neither_cases_nor_answers_of_another_one(two):
     assert second.post("/api/v1/queue/next", json={}).status_code == 204
     assert second.post("/api/v1/queue/next", json={"expert": 1}).status_code == 403
     assert second.get("/api/v1/answers", params={"expert": 1}).status_code == 403
-    guess = {"token": "guess", "answer": "ill"}
     at = f"/api/v1/queue/{lease['reading']}"
-    for action in ("renew", "pass", "release"):
-        assert second.post(f"{at}/{action}", json={"token": "guess"}).status_code == 409
-    assert second.post(f"{at}/answer", json=guess).status_code == 409
+    for token in ("guess", lease["token"]):  # the right one does not help others either
+        for action in ("renew", "pass", "release"):
+            assert second.post(f"{at}/{action}", json={"token": token}).status_code == 409
+        guess = {"token": token, "answer": "ill"}
+        assert second.post(f"{at}/answer", json=guess).status_code == 409
     given = first.post(f"{at}/answer", json={"token": lease["token"], "answer": "ill"})
     assert given.status_code == 200
     taken_back = second.delete(f"/api/v1/answers/{given.json()['answer']}")
@@ -204,4 +206,8 @@ def test_fields_of_cases_are_not_in_the_audit_log(app, client):
     body = {"id": "case 1", "fields": {"gain": 0.5, "name": "Mrs Smith"}}
     assert client.post("/api/v1/cases", json=body, **key).status_code == 201
     with app.state.database.reading() as connection:
-        assert "Smith" not in str(connection.execute(select(audit_log)).all())
+        entries = str(connection.execute(select(audit_log)).all())
+    assert "case.arrived" in entries
+    assert "Smith" not in entries
+    # Nor can a guess of them be checked.
+    assert digest_of(body["fields"]) not in entries

@@ -56,6 +56,25 @@ def test_an_address_that_tries_many_users_is_stopped(database):
     assert allowed == FREE["address"]
 
 
+def test_a_network_of_ipv6_is_one_client(database):
+    here, elsewhere = "2001:db8:0:1::", "2001:db8:0:2::"
+    assert sum(attempts(database, 1, address=f"{here}{n}") for n in range(9)) == FREE["pair"]
+    assert attempts(database, 1, address=elsewhere) == 1
+
+
+def test_counters_do_not_pile_up(database):
+    for place in range(20):
+        attempts(database, 1, user=f"user {place}", address=f"10.0.0.{place}")
+    later(database, throttling.FORGET_SECONDS + 2)
+    attempts(database, 1, user="ben", address="10.0.1.1")
+    counters = Counters.of("anna", "10.0.0.200")
+    attempts(database, 1, address="10.0.0.200")
+    database.write(lambda c: throttling.succeeded(c, counters))
+    with database.reading() as connection:
+        left = set(connection.execute(select(throttle.c.key)).scalars())
+    assert left == {counters.address, *vars(Counters.of("ben", "10.0.1.1")).values()}
+
+
 def test_a_user_whom_many_addresses_try_is_protected(database):
     allowed = sum(attempts(database, 1, address=f"10.0.0.{n}") for n in range(60))
     assert allowed == FREE["user"]

@@ -185,6 +185,78 @@ def test_a_silent_receiver_delays_no_other_one(database, monkeypatch):
         deliver_due(desk, one_is_silent)
 
 
+@pytest.mark.parametrize("minutes", [5, 60, 24 * 60])
+def test_a_clock_that_is_set_back_delays_nothing(database, minutes):
+    desk = stub_desk(database, {"Ann": None})
+    hook(desk)
+    send(desk, "a", gain=-1)
+    assert deliver_due(desk, lambda parcel: "busy") == 1
+    assert deliver_due(desk, lambda parcel: None) == 0
+    change(desk, update(delivery).values(next_at=delivery.c.next_at + minutes * 60 * SECOND))
+    assert deliver_due(desk, lambda parcel: None) == 1
+
+
+def test_a_pause_is_not_taken_for_a_clock_that_was_set_back(database):
+    desk = stub_desk(database, {"Ann": None})
+    hook(desk)
+    send(desk, "a", gain=-1)
+    for _ in range(ATTEMPTS - 1):
+        assert deliver_due(desk, lambda parcel: "busy") == 1
+        assert deliver_due(desk, lambda parcel: "busy") == 0
+        make_due(desk)
+
+
+def test_a_receiver_that_is_behind_leaves_the_others_their_share(database, monkeypatch):
+    monkeypatch.setattr(webhooks, "BATCH", 3)
+    monkeypatch.setattr(webhooks, "TIMEOUT", 0)
+    desk = stub_desk(database, {"Ann": None})
+    hook(desk, "http://silent.example/x")
+    for place in range(10):
+        send(desk, f"before {place}", gain=-1)
+    make_due(desk)
+    hook(desk, "http://quick.example/x")
+    send(desk, "now", gain=-1)
+    got = []
+    assert deliver_due(desk, lambda parcel: got.append(parcel.url) or "busy") == 2
+    assert sorted(got) == ["http://quick.example/x", "http://silent.example/x"]
+
+
+def test_only_attempts_count_as_attempts(database, monkeypatch):
+    monkeypatch.setattr(webhooks, "TIMEOUT", 0)  # time for one attempt per round
+    desk = stub_desk(database, {"Ann": None})
+    hook(desk)
+    for name in "abc":
+        send(desk, name, gain=-1)
+    tried = []
+    for turn in range(1, ATTEMPTS):
+        assert deliver_due(desk, lambda parcel: tried.append(parcel.id) or "silent") == 1
+        assert [row.attempts for row in rows(desk, delivery)] == [
+            tried.count(row.id) for row in rows(desk, delivery)
+        ]
+        assert len(tried) == turn
+        make_due(desk)
+    assert {row.state for row in rows(desk, delivery)} == {"waiting"}
+
+
+@pytest.mark.parametrize(
+    ("peer", "refused"),
+    [
+        ("169.254.169.254", True),
+        ("::ffff:169.254.169.254", True),
+        ("fe80::1%eth0", True),
+        ("10.0.0.1", False),
+        ("127.0.0.1", False),
+        ("2001:db8::1", False),
+    ],
+)
+def test_nothing_is_sent_to_link_local_addresses(receiver, monkeypatch, peer, refused):
+    # Whatever the name in the address resolves to at this moment.
+    monkeypatch.setattr("socket.socket.getpeername", lambda self: (peer, 80))
+    url = f"http://localhost:{receiver.server_port}/"
+    problem = webhooks.post(webhooks.Parcel(1, 1, url, "secret", 1, b"{}", 0))
+    assert (problem is not None, len(receiver.got)) == (refused, 0 if refused else 1)
+
+
 def test_a_reply_in_drops_ends_in_time(monkeypatch):
     monkeypatch.setattr(webhooks, "TIMEOUT", 0.3)
     with socket.create_server(("127.0.0.1", 0)) as server:

@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import Connection, insert, select, update
 
 from deferlearn.desk.database import clock
-from deferlearn.desk.schema import audit_head, audit_log, canonical
+from deferlearn.desk.schema import audit_head, audit_log, canonical, model, user
 from deferlearn.desk.signing import derive, same, sign
 
 # The name under which an engine's connections carry the key of the chain.
@@ -150,6 +150,26 @@ def append_all(connection: Connection, entries: Sequence[Entry]) -> None:
     connection.execute(_MOVE_HEAD, {"sequence": last, "hash": previous, "seal": seal})
 
 
+def fingerprint(connection: Connection, digest: str) -> str:
+    """What an entry may hold of the content of a case.
+
+    A plain digest would outlast a purge, and whoever guesses the fields of a case could check the guess.
+
+    Parameters
+    ----------
+    connection : Connection
+        Of a database with the options `key_options`.
+    digest : str
+        Of the content.
+
+    Returns
+    -------
+    fingerprint : str
+        It tells nothing to whoever does not have the desk's secret.
+    """
+    return sign(_key(connection), f"case {digest}".encode()).hex()
+
+
 @dataclass(frozen=True)
 class Verified:
     """What `verify` found.
@@ -188,6 +208,8 @@ def verify(connection: Connection, secret: str, noted: Sequence[Head] = ()) -> V
         return Verified(Head(0, START), ["the head of the log is missing"])
     head = Head(row.sequence, row.hash)
     faults = [] if _is_sealed(key, head, row.seal) else ["the head of the log was changed"]
+    if not head.sequence and _is_in_use(connection):
+        faults.append("the log is empty, but there are users or models")
     expected = {one.sequence: one.hash for one in noted if one.sequence}
     last = Head(0, START)
     for entry in _entries(connection):
@@ -245,6 +267,11 @@ def _hash(key: bytes, row: Mapping[str, Any]) -> str:
 def _seal(key: bytes, head: Head) -> str:
     """A signature of the head, so that nobody can cut the log and name an earlier entry the newest."""
     return sign(key, f"head {head}".encode()).hex()
+
+
+def _is_in_use(connection: Connection) -> bool:
+    """Whether there is a user or a model, whose making the log must have."""
+    return any(connection.execute(select(one.c.id).limit(1)).first() for one in (user, model))
 
 
 def _is_sealed(key: bytes, head: Head, seal: str) -> bool:

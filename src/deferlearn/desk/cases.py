@@ -219,7 +219,7 @@ def _store(
             "case.arrived",
             f"case:{number}",
             {
-                "digest": one.digest,
+                "digest": audit.fingerprint(connection, one.digest),
                 "model": one.judged.model_id,
                 "machine_answer": one.judged.answer,
                 "taken_by": choice.seats or "machine",

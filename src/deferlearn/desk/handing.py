@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from sqlalchemy import Connection, func, or_, select, update
@@ -11,10 +13,15 @@ from deferlearn.desk.capacity import time_left
 from deferlearn.desk.cases import decision_row
 from deferlearn.desk.deciding import NO_TIME
 from deferlearn.desk.desk import Desk
+from deferlearn.desk.errors import NotFound
 from deferlearn.desk.readings import add_reading, lock_case, readers, take_away
 from deferlearn.desk.rules import MACHINE_ANSWERS, WAIT, Expert, Moment
 from deferlearn.desk.schema import ANYONE, ARBITERS, WAITING, case, reading
 from deferlearn.desk.settling import finish_case, finish_disagreement, settle
+
+# So many readings are handed on in the transaction that changes an expert, and so many at a time after it.
+# More would keep others waiting.
+AT_ONCE, CHUNK = 100, 20
 
 
 def come_back(
@@ -44,6 +51,8 @@ def come_back(
 def hand_on_unread(connection: Connection, moment: Moment) -> int:
     """Hand on readings that no expert can take, such as those of an expert who was switched off.
 
+    If they are very many, the first ones are handed on, and `look_after_unread` goes on with the others.
+
     Parameters
     ----------
     connection : Connection
@@ -56,32 +65,7 @@ def hand_on_unread(connection: Connection, moment: Moment) -> int:
     number : int
         How many there were.
     """
-    away = [one.id for one in moment.configuration.experts.values() if not one.takes_cases]
-    other = reading.alias("other")
-    # A reading for anyone lacks an expert only if some have had the case, or must read it too.
-    shared = (
-        select(func.count())
-        .where(other.c.case_number == reading.c.case_number, other.c.state != "cancelled")
-        .scalar_subquery()
-    )
-    query = select(reading.c.id, reading.c.case_number).where(
-        reading.c.state == WAITING, reading.c.seat.in_([*away, ANYONE, ARBITERS])
-    )
-    if any(one.takes_cases for one in moment.configuration.first_readers):
-        query = query.where(or_(reading.c.seat != ANYONE, shared > 1))
-    doubtful = connection.execute(query.order_by(reading.c.case_number, reading.c.id)).all()
-    entries = []
-    for one in doubtful:
-        found = lock_case(connection, one.case_number)
-        row = connection.execute(
-            select(reading).where(reading.c.id == one.id).with_for_update(key_share=True)
-        ).one()
-        if row.state == "waiting" and not _can_be_taken(connection, moment, found.number, row.seat):
-            _hand_on(connection, moment, found, row)
-            detail = {"kind": row.kind, "seat": row.seat}
-            entries.append(audit.Entry("desk", "case.handed_on", f"case:{found.number}", detail))
-    audit.append_all(connection, entries)
-    return len(entries)
+    return _hand_on_those(connection, moment, list(islice(_unread(connection, moment), AT_ONCE)))
 
 
 def look_after_unread(desk: Desk) -> int:
@@ -99,7 +83,60 @@ def look_after_unread(desk: Desk) -> int:
     number : int
         How many there were.
     """
-    return desk.database.write(lambda connection: hand_on_unread(connection, desk.look(connection)))
+    # Found without a lock, because nearly always there are none, and looked at again under one.
+    with desk.database.reading() as connection:
+        unread = list(_unread(connection, desk.look(connection)))
+    return sum(
+        desk.database.write(
+            lambda connection, part=unread[first : first + CHUNK]: _hand_on_those(  # type: ignore[misc]
+                connection, desk.look(connection), part
+            )
+        )
+        for first in range(0, len(unread), CHUNK)
+    )
+
+
+def _unread(connection: Connection, moment: Moment) -> Iterator[Any]:
+    """Readings that wait, and that no expert can take."""
+    configuration = moment.configuration
+    away = [one.id for one in configuration.experts.values() if not one.takes_cases]
+    other = reading.alias("other")
+    # A case with no more readings than there are experts has an expert for each, whoever has had it.
+    of_case = (
+        select(func.count())
+        .where(other.c.case_number == reading.c.case_number, other.c.state != "cancelled")
+        .scalar_subquery()
+    )
+    able = sum(one.takes_cases for one in configuration.first_readers)
+    query = select(reading.c.id, reading.c.case_number, reading.c.seat).where(
+        reading.c.state == WAITING,
+        or_(
+            reading.c.seat.in_([*away, ARBITERS]),
+            (reading.c.seat == ANYONE) & (of_case > able),
+        ),
+    )
+    doubtful = connection.execute(query.order_by(reading.c.case_number, reading.c.id)).all()
+    return (
+        one for one in doubtful if not _can_be_taken(connection, moment, one.case_number, one.seat)
+    )
+
+
+def _hand_on_those(connection: Connection, moment: Moment, unread: Sequence[Any]) -> int:
+    entries = []
+    for one in unread:
+        try:
+            found = lock_case(connection, one.case_number)
+        except NotFound:
+            continue
+        row = connection.execute(
+            select(reading).where(reading.c.id == one.id).with_for_update(key_share=True)
+        ).one()
+        if row.state == "waiting" and not _can_be_taken(connection, moment, found.number, row.seat):
+            _hand_on(connection, moment, found, row)
+            detail = {"kind": row.kind, "seat": row.seat}
+            entries.append(audit.Entry("desk", "case.handed_on", f"case:{found.number}", detail))
+    audit.append_all(connection, entries)
+    return len(entries)
 
 
 def next_reader(connection: Connection, moment: Moment, found: Any, kind: str, flag: str) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from deferlearn.desk.addresses import network_of
 from deferlearn.desk.refusals import refusal
 
 _STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.S)
@@ -228,7 +229,7 @@ class LimitRates:
         """Answer a request."""
         if scope["type"] == "http":
             client = scope["client"][0] if scope.get("client") else ""
-            seconds = self.rates.wait(client)
+            seconds = self.rates.wait(network_of(client))
             if seconds:
                 detail = f"More than {self.rates.per_second:g} requests per second. Wait a little."
                 headers = {"Retry-After": str(math.ceil(seconds))}

@@ -1,30 +1,68 @@
-"""HTTP as uvicorn's quick parser reads it, with a limit on what is not the body of a request.
+"""HTTP as uvicorn's quick parser reads it, with what that parser leaves out.
 
-That parser, unlike uvicorn's other one, takes headers of any length into memory before anybody can refuse
-the request.
+Unlike uvicorn's other parser, it takes headers of any length into memory before anybody can refuse the
+request, it loses the body of a request that offers an upgrade, and it takes what follows for the next
+request. Neither of them gives up on a client that never ends its headers.
 """
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
+import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from deferlearn.desk.refusals import refusal
 
 # Bytes of the request line and the headers together.
 MOST_HEAD = 65_536
-_REFUSAL = (
-    b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
-    b"Content-Type: text/plain; charset=utf-8\r\nContent-Length: 33\r\nConnection: close\r\n\r\n"
-    b"The headers are too long: refused"
-)
+# A connection on which nothing is answered has so many seconds to bring a whole request. The app gives a
+# body half of that.
+REQUEST_SECONDS = 60.0
+_TOO_LONG = "The headers of the request are too long."
+_NO_REQUEST = "This is not a request in HTTP."
 
 
-class LimitedHeads(HttpToolsProtocol):
-    """A connection that is closed if headers, trailers or the frames of chunks do not end."""
+class GuardedHttp(HttpToolsProtocol):
+    """A connection that ends if headers, trailers or frames of chunks are too long, or do not come.
+
+    An offer to upgrade to another protocol, which some clients make with every request, is ignored.
+    """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._since_progress = 0
+        self._is_partial = False  # whether a request has begun and not ended
+        self._reads_again = False  # whether the parser reads a head that was read before
+        self._deadline: asyncio.TimerHandle | None = None
+
+    @property
+    def _is_busy(self) -> bool:
+        """Whether a request is being answered."""
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for a request.
+
+        Parameters
+        ----------
+        transport : Transport
+            Of the connection.
+        """
+        super().connection_made(transport)
+        self._set_deadline()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection.
+
+        Parameters
+        ----------
+        exc : Exception or None
+            Why it ended.
+        """
+        self._clear_deadline()
+        super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         """Read what has come; refuse the request if it is all head.
@@ -35,15 +73,71 @@ class LimitedHeads(HttpToolsProtocol):
             What has come.
         """
         self._since_progress += len(data)
-        super().data_received(data)
-        if self._since_progress > MOST_HEAD and not self.transport.is_closing():
-            self.transport.write(_REFUSAL)
-            self.transport.close()
+        self._unset_keepalive_if_required()
+        try:
+            self._parse(data)
+        except httptools.HttpParserError:
+            self._refuse(400, _NO_REQUEST)
+            return
+        if self._since_progress > MOST_HEAD:
+            self._refuse(431, _TOO_LONG)
+        elif self._is_busy and not self._is_partial:
+            self._clear_deadline()
+        elif self._deadline is None:
+            self._set_deadline()
+
+    def _parse(self, data: bytes) -> None:
+        while data:
+            try:
+                self.parser.feed_data(data)
+                return
+            except httptools.HttpParserUpgrade as offer:
+                data = data[offer.args[0] :]
+            # The parser has stopped after the head. Another one reads how the body is framed, and goes on.
+            framing = [
+                name + b": " + value + b"\r\n"
+                for name, value in self.headers
+                if name in (b"content-length", b"transfer-encoding")
+            ]
+            self.parser = httptools.HttpRequestParser(self)
+            self._reads_again = True
+            self.parser.feed_data(b"".join([b"POST / HTTP/1.1\r\n", *framing, b"\r\n"]))
+
+    def on_message_begin(self) -> None:
+        """Begin with a request."""
+        if not self._reads_again:
+            self._is_partial = True
+            self._clear_deadline()
+            super().on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        """Take a part of the address.
+
+        Parameters
+        ----------
+        url : bytes
+            The part.
+        """
+        if not self._reads_again:
+            super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header.
+
+        Parameters
+        ----------
+        name, value : bytes
+            The header.
+        """
+        if not self._reads_again:
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """Begin with the body."""
         self._since_progress = 0
-        super().on_headers_complete()
+        if not self._reads_again:
+            super().on_headers_complete()
+        self._reads_again = False
 
     def on_body(self, body: bytes) -> None:
         """Take a part of the body, for which the app has limits of its own.
@@ -57,6 +151,38 @@ class LimitedHeads(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """Expect the next request."""
+        """Expect the next request, unless only the parser has come to an end."""
+        if self.parser.should_upgrade():
+            return
         self._since_progress = 0
+        self._is_partial = False
         super().on_message_complete()
+
+    def _refuse(self, status: int, detail: str) -> None:
+        """Say why the connection ends, unless it would be taken for the reply to another request."""
+        if self.transport.is_closing():
+            return
+        is_own = not self._is_busy or (
+            self.cycle.more_body and not self.cycle.response_started and not self.pipeline
+        )
+        if is_own:
+            reply = refusal(status, detail, {"Connection": "close"})
+            head = [b"HTTP/1.1 %d %s\r\n" % (status, b"Refused")]
+            head += [b"%s: %s\r\n" % header for header in reply.raw_headers]
+            self.transport.write(b"".join([*head, b"\r\n", bytes(reply.body)]))
+        self.transport.close()
+
+    def _set_deadline(self) -> None:
+        self._deadline = self.loop.call_later(REQUEST_SECONDS, self._give_up)
+
+    def _clear_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _give_up(self) -> None:
+        """End the connection of a client that is too slow, but not in the middle of a reply."""
+        if self._is_busy:
+            self._set_deadline()
+        else:
+            self.transport.close()

@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, insert, select, update
 
 from deferlearn.desk.capacity import give_back
+from deferlearn.desk.errors import NotFound
 from deferlearn.desk.rules import Moment
 from deferlearn.desk.schema import case, reading
 
@@ -41,8 +42,16 @@ def lock_case(connection: Connection, number: int) -> Any:
     Returns
     -------
     row : Row
+
+    Raises
+    ------
+    NotFound
+        If a purge has removed it in the meantime.
     """
-    return connection.execute(_LOCK_CASE, {"number": number}).one()
+    row = connection.execute(_LOCK_CASE, {"number": number}).first()
+    if row is None:
+        raise NotFound(f"The case with the number {number} was removed.")
+    return row
 
 
 def readers(connection: Connection, number: int) -> set[int]:

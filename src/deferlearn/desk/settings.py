@@ -10,7 +10,10 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sqlalchemy import URL
 
 PREFIX = "DEFERLEARN_DESK_"
 # Settings that are never shown, and that the environment may name a file for.
@@ -81,8 +84,25 @@ class Settings:
 
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         values["secret"] = "(set)" if self.secret else "(not set)"
-        values["database"] = make_url(self.database).render_as_string(hide_password=True)
+        url = make_url(self.database)
+        url = url.update_query_dict(dict.fromkeys(passwords_in(url), "***"))
+        values["database"] = url.render_as_string(hide_password=True)
         return values
+
+
+def passwords_in(url: URL) -> list[str]:
+    """Options in the address of a database that hold a password, such as ``password`` and ``sslpassword``.
+
+    Parameters
+    ----------
+    url : URL
+        The address.
+
+    Returns
+    -------
+    names : list of str
+    """
+    return [name for name in url.query if name.lower().endswith("password")]
 
 
 def load_settings(

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from deferlearn.desk.addresses import network_of
 from deferlearn.desk.database import SECOND, now
 from deferlearn.desk.schema import throttle
 
@@ -51,8 +52,9 @@ class Counters:
         -------
         Counters
         """
+        client = network_of(address)
         return cls(
-            _name("pair", f"{user}\n{address}"), _name("address", address), _name("user", user)
+            _name("pair", f"{user}\n{client}"), _name("address", client), _name("user", user)
         )
 
 
@@ -93,7 +95,7 @@ def attempt(connection: Connection, counters: Counters) -> float:
 
 
 def succeeded(connection: Connection, counters: Counters) -> None:
-    """Forget the attempts of a user who knew the password.
+    """Forget the attempts of a user who knew the password, and those of others that are too old to count.
 
     The address gets back this attempt only: otherwise one account of their own would let attackers go on.
 
@@ -104,7 +106,9 @@ def succeeded(connection: Connection, counters: Counters) -> None:
     counters : Counters
         Whose attempt it was.
     """
-    connection.execute(delete(throttle).where(throttle.c.key.in_([counters.pair, counters.user])))
+    old = throttle.c.blocked_until < now(connection) - FORGET_SECONDS * SECOND
+    own = throttle.c.key.in_([counters.pair, counters.user])
+    connection.execute(delete(throttle).where(own | old))
     connection.execute(
         update(throttle)
         .where(throttle.c.key == counters.address, throttle.c.failures > 0)

@@ -17,11 +17,22 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from ipaddress import ip_address
 from threading import Timer
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from sqlalchemy import Connection, insert, or_, select, update
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Select,
+    insert,
+    literal,
+    or_,
+    select,
+    update,
+)
 
 from deferlearn.desk.database import SECOND
 from deferlearn.desk.desk import Desk
@@ -33,10 +44,12 @@ KINDS = ("case.answered", "case.reopened", "alarm.raised")
 SIGNATURE, EVENT_ID = "X-Deferlearn-Signature", "X-Deferlearn-Event"
 # Seconds before the next attempt: doubled each time, up to an hour. The last attempt is after half a day.
 FIRST_PAUSE, LONGEST_PAUSE, ATTEMPTS = 2, 3600, 22
+# More than the pause after so many attempts.
+_PAUSE = literal(FIRST_PAUSE * SECOND, BigInteger).bitwise_lshift(delivery.c.attempts)
 # A process that dies while it sends has its deliveries taken over after this many seconds.
 CLAIM_SECONDS = 60
 TIMEOUT = 10
-# So many deliveries are taken at a time.
+# So many deliveries to each receiver are taken at a time.
 BATCH = 20
 
 Send = Callable[["Parcel"], str | None]
@@ -204,14 +217,21 @@ def deliver_due(desk: Desk, send: Send | None = None) -> int:
     receivers: dict[str, list[Parcel]] = {}
     for parcel in parcels:
         receivers.setdefault(parcel.url, []).append(parcel)
+    tried = 0
     # Each receiver has a thread: one that is silent delays no other.
     with ThreadPoolExecutor(len(receivers)) as pool:
-        for outcomes in pool.map(lambda own: _send_in_order(own, send), receivers.values()):
+        rounds = pool.map(lambda own: _send_in_order(own, send), receivers.values())
+        for own, outcomes in zip(receivers.values(), rounds, strict=True):
             for parcel, problem in outcomes:
                 desk.database.write(
                     lambda connection, p=parcel, e=problem: _note(desk, connection, p, e)  # type: ignore[misc]
                 )
-    return len(parcels)
+            tried += len(outcomes)
+            if left := own[len(outcomes) :]:
+                desk.database.write(
+                    lambda connection, those=left: _give_back(desk, connection, those)  # type: ignore[misc]
+                )
+    return tried
 
 
 def _send_in_order(parcels: list[Parcel], send: Send) -> list[tuple[Parcel, str | None]]:
@@ -226,23 +246,9 @@ def _send_in_order(parcels: list[Parcel], send: Send) -> list[tuple[Parcel, str 
 
 def _claim(desk: Desk, connection: Connection) -> list[Parcel]:
     moment = desk.look(connection)
-    due = (
-        select(delivery.c.id)
-        .join(webhook, webhook.c.id == delivery.c.webhook_id)
-        .where(
-            webhook.c.is_active,
-            delivery.c.state == WAITING,
-            # What is due in the far future was planned before the clock was set back.
-            or_(
-                delivery.c.next_at <= moment.now,
-                delivery.c.next_at > moment.after(2 * LONGEST_PAUSE),
-            ),
-        )
-        .order_by(delivery.c.next_at)
-        .limit(BATCH)
-        .with_for_update(skip_locked=True, of=delivery)
-    )
-    ids = connection.execute(due).scalars().all()
+    # Each receiver has its own share: else one that is behind by many events would leave nothing to others.
+    hooks = connection.execute(select(webhook.c.id).where(webhook.c.is_active)).scalars().all()
+    ids = [number for hook in hooks for number in connection.execute(_due(moment, hook)).scalars()]
     if not ids:
         return []
     connection.execute(
@@ -269,6 +275,46 @@ def _claim(desk: Desk, connection: Connection) -> list[Parcel]:
     ]
 
 
+def _due(moment: Moment, webhook_id: int) -> Select[tuple[int]]:
+    """The first deliveries to a receiver that are due."""
+    return (
+        select(delivery.c.id)
+        .where(
+            delivery.c.webhook_id == webhook_id,
+            delivery.c.state == WAITING,
+            # What is due later than by any pause was planned before the clock was set back.
+            or_(
+                delivery.c.next_at <= moment.now,
+                delivery.c.next_at > moment.after(CLAIM_SECONDS) + _PAUSE,
+                delivery.c.next_at > moment.after(CLAIM_SECONDS + LONGEST_PAUSE),
+            ),
+        )
+        .order_by(delivery.c.next_at)
+        .limit(BATCH)
+        .with_for_update(skip_locked=True)
+    )
+
+
+def _give_back(desk: Desk, connection: Connection, parcels: list[Parcel]) -> None:
+    """Let deliveries be due again that there was no time for; they were not attempts."""
+    moment = desk.look(connection)
+    for parcel in parcels:
+        connection.execute(
+            update(delivery)
+            .where(_is_held(parcel))
+            .values(attempts=parcel.attempts - 1, next_at=moment.now)
+        )
+
+
+def _is_held(parcel: Parcel) -> ColumnElement[bool]:
+    """Whether a delivery is still this parcel: whoever took it over meanwhile says how it went."""
+    return (
+        (delivery.c.id == parcel.id)
+        & (delivery.c.attempts == parcel.attempts)
+        & (delivery.c.state == WAITING)
+    )
+
+
 def _note(desk: Desk, connection: Connection, parcel: Parcel, problem: str | None) -> None:
     """Store how a delivery went."""
     moment = desk.look(connection)
@@ -279,16 +325,7 @@ def _note(desk: Desk, connection: Connection, parcel: Parcel, problem: str | Non
     else:
         pause = min(FIRST_PAUSE * 2 ** (parcel.attempts - 1), LONGEST_PAUSE)
         values = {"next_at": moment.after(pause), "last_error": problem}
-    connection.execute(
-        update(delivery)
-        # Whoever took it over in the meantime says how it went.
-        .where(
-            delivery.c.id == parcel.id,
-            delivery.c.attempts == parcel.attempts,
-            delivery.c.state == "waiting",
-        )
-        .values(**values)
-    )
+    connection.execute(update(delivery).where(_is_held(parcel)).values(**values))
 
 
 def post(parcel: Parcel) -> str | None:
@@ -322,6 +359,9 @@ def post(parcel: Parcel) -> str | None:
                 EVENT_ID: str(parcel.event_id),
                 SIGNATURE: signature(parcel.secret, parcel.at, parcel.body),
             }
+            connection.connect()
+            if _is_link_local(connection.sock.getpeername()[0]):
+                return "The address is link-local, where no receiver is."
             connection.request("POST", path, parcel.body, headers)
             status = connection.getresponse().status
         finally:
@@ -330,6 +370,12 @@ def post(parcel: Parcel) -> str | None:
     except (OSError, http.client.HTTPException, ValueError) as error:
         return f"{type(error).__name__}: {error}"[:300]
     return None if 200 <= status < 300 else f"The receiver answered with the status {status}."
+
+
+def _is_link_local(address: str) -> bool:
+    """Whether an address is one at which clouds tell their machines secrets: no webhook may be there."""
+    found = ip_address(address.partition("%")[0])
+    return (getattr(found, "ipv4_mapped", None) or found).is_link_local
 
 
 def _hang_up(connection: http.client.HTTPConnection) -> None:

@@ -205,6 +205,8 @@ def _settled(settings: Settings) -> Iterator[tuple[Settings, list[Path]]]:
         return
     from sqlalchemy import make_url
 
+    from deferlearn.desk.settings import passwords_in
+
     url = make_url(settings.database)
     if url.get_backend_name() == "sqlite" and url.database:
         url = url.set(database=os.path.abspath(url.database))
@@ -213,7 +215,7 @@ def _settled(settings: Settings) -> Iterator[tuple[Settings, list[Path]]]:
     # An address with a password is kept apart from the settings, as the secret is.
     files = {SECRET_FILE: secret}
     lines = [f'secret_file = "{SECRET_FILE}"']
-    if url.password:
+    if url.password or passwords_in(url):
         files[DATABASE_FILE] = address
         lines.append(f'database_file = "{DATABASE_FILE}"')
     else:

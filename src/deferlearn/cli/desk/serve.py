@@ -88,7 +88,7 @@ def _run(desk: Opened, listening: socket.socket) -> None:
 
     from deferlearn.desk import logs
     from deferlearn.desk.api.app import make_app
-    from deferlearn.desk.protocol import LimitedHeads
+    from deferlearn.desk.protocol import GuardedHttp
     from deferlearn.desk.readiness import get_ready
 
     settings = desk.settings
@@ -98,7 +98,7 @@ def _run(desk: Opened, listening: socket.socket) -> None:
     server = uvicorn.Server(
         uvicorn.Config(
             app,
-            http=LimitedHeads,
+            http=GuardedHttp,
             ws="none",
             log_config=None,
             access_log=False,

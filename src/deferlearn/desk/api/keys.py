@@ -6,6 +6,7 @@ from fastapi import APIRouter, Path, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from deferlearn.desk import keys
+from deferlearn.desk.api.problems import described
 from deferlearn.desk.permissions import KEYS
 from deferlearn.desk.principal import Principal, require
 
@@ -58,7 +59,7 @@ def create_key(body: NewKey, request: Request, principal: Admin) -> MadeKey:
     return MadeKey(id=number, key=text)
 
 
-@router.delete("/{number}", status_code=204)
+@router.delete("/{number}", status_code=204, responses=described(404))
 def revoke_key(
     number: Annotated[int, Path(ge=1, lt=2**63)], request: Request, principal: Admin
 ) -> None:

@@ -15,8 +15,9 @@ router = APIRouter(tags=["operations"])
 
 
 @router.get("/healthz")
-def healthz() -> dict[str, str]:
+async def healthz() -> dict[str, str]:
     """Say that the server runs. It does not ask the database: a restart would not mend that."""
+    # Not a plain function: all threads may be waiting for the database.
     return {"status": "alive"}
 
 

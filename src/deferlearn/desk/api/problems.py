@@ -64,7 +64,9 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(DatabaseUnavailable)
     def of_database(request: Request, error: Exception) -> Response:
-        detail = f"{error}. Nothing was stored: send the request again."
+        detail = (
+            f"{error}. Send the request again: cases, answers and truths are never stored twice."
+        )
         return problem(503, detail, {"Retry-After": str(RETRY_SECONDS)})
 
     @app.exception_handler(HTTPException)

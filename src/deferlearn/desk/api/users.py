@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Connection
 
 from deferlearn.desk import audit, sessions, users
+from deferlearn.desk.api.problems import described
 from deferlearn.desk.api.versions import etag, meant
 from deferlearn.desk.permissions import USERS, Role
 from deferlearn.desk.principal import Principal, require
@@ -63,7 +64,7 @@ def list_users(request: Request, principal: Admin) -> list[ShownUser]:
         return [ShownUser(**vars(user)) for user in users.all_of(connection)]
 
 
-@router.post("", status_code=201)
+@router.post("", status_code=201, responses=described(409))
 def create_user(body: NewUser, request: Request, principal: Admin) -> Invitation:
     """Make a user, and a one-time link with which the user chooses a password."""
     secret = request.app.state.settings.secret
@@ -75,7 +76,7 @@ def create_user(body: NewUser, request: Request, principal: Admin) -> Invitation
     return _invitation(request, *request.app.state.database.write(create))
 
 
-@router.patch("/{number}")
+@router.patch("/{number}", responses=described(404, 409, 412, 428))
 def change_user(
     number: UserId,
     body: UserChanges,
@@ -96,7 +97,7 @@ def change_user(
     return ShownUser(**vars(user))
 
 
-@router.post("/{number}/invitation", status_code=201)
+@router.post("/{number}/invitation", status_code=201, responses=described(404))
 def invite_user(number: UserId, request: Request, principal: Admin) -> Invitation:
     """A new one-time link for a user who forgot the password. The old password works no longer."""
     secret = request.app.state.settings.secret
@@ -108,7 +109,7 @@ def invite_user(number: UserId, request: Request, principal: Admin) -> Invitatio
     return _invitation(request, *request.app.state.database.write(invite))
 
 
-@router.delete("/{number}/sessions", status_code=204)
+@router.delete("/{number}/sessions", status_code=204, responses=described(404))
 def log_out_user(number: UserId, request: Request, principal: Admin) -> None:
     """End all sessions of a user."""
 
