@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from deferlearn import AssistedSVC
-from deferlearn.objective import NumericalError, SVMObjective
+from deferlearn.objective import NumericalError, SVMObjective, solver
+from deferlearn.selection import distorted_greedy
 
 # Seconds of processor time that a fit may take, whatever the units of up to 500 rows.
 LONGEST = 20.0
@@ -89,3 +90,18 @@ def test_removals_beside_a_clock_are_exact():
     lower, upper = objective.gain_bounds(ks)
     assert (lower <= gains + 1e-9).all()
     assert (gains <= upper + 1e-9).all()
+
+
+def test_what_a_path_rounds_is_taken_back_without_another_path(monkeypatch):
+    """Columns a hundred times apart lie between what floats hold easily and what needs twice the digits."""
+    X, y = clock_and_flag(200, 1)
+    objective = SVMObjective(X / [1e5, 1.0], y, alpha=1e-3)
+    approached, approach = [], solver._approach
+
+    def counted(*args):
+        approached.append(1)
+        return approach(*args)
+
+    monkeypatch.setattr(solver, "_approach", counted)
+    distorted_greedy(objective, np.zeros(len(y)), 40)
+    assert len(approached) < 40
