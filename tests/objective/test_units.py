@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from deferlearn import AssistedSVC
+from deferlearn.kernels import LinearGram
 from deferlearn.objective import NumericalError, SVMObjective, solver
 from deferlearn.selection import distorted_greedy
 
@@ -105,3 +106,17 @@ def test_what_a_path_rounds_is_taken_back_without_another_path(monkeypatch):
     monkeypatch.setattr(solver, "_approach", counted)
     distorted_greedy(objective, np.zeros(len(y)), 40)
     assert len(approached) < 40
+
+
+def test_the_matrix_of_twice_the_digits_is_made_once(monkeypatch):
+    X, y = clock_and_flag(120, 1)
+    made, make = [], LinearGram.block_pair
+
+    def counted(self, rows, columns):
+        made.append(len(rows) == len(columns) == self.n)
+        return make(self, rows, columns)
+
+    monkeypatch.setattr(LinearGram, "block_pair", counted)
+    objective = SVMObjective(X, y, alpha=0.01)
+    distorted_greedy(objective, np.zeros(len(y)), 24)
+    assert sum(made) == 1

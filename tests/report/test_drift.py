@@ -182,3 +182,51 @@ def test_no_probabilities_and_equal_ones():
     nearly = 0.9 + 1e-9 * rng.random(100)
     found = reliability(nearly, rng.random(100) < 0.9, np.arange(100))
     assert len(found["bins"]) == 1
+
+
+# -- cases unlike all training cases -----------------------------------------------------------
+
+
+def report_of(model, table):
+    report = case_report(model, select_report_cases(table, model), refit_cases=0)
+    page = Page(report.to_html())
+    return report.numbers, page.one("section", id="drift")["text"], page.one("main")["text"]
+
+
+def test_a_few_cases_in_another_unit_are_no_ordinary_cases(model):
+    """In tenths of the training cases they hardly show; the machine is wrong on them all the same."""
+    table = table_of(400, 9)
+    table["size"][::20] *= 1000.0
+    numbers, said, page = report_of(model, table)
+    strange = np.array([bool(reason) for reason in model.unusual(table)])
+    found = numbers["unusual"]
+    assert strange[::20].sum() == 20
+    assert found["share"]["count"] == strange.sum()
+    assert found["deferred"] == strange.sum()  # humans take them first
+    assert found["columns"] == ["size"]
+    assert found["many"]
+    wrong = model.predict(table) != table["truth"]
+    assert found["wrong"]["machine"] == wrong[strange].sum()
+    assert found["wrong"]["team"] == (table["human"] != table["truth"])[strange].sum()
+    assert (
+        f"Not in every respect: {strange.sum()} of them are unlike all training cases, in size"
+        in said
+    )
+    assert f"{strange.sum()} of 400 cases are unusual" in said
+    warning = f"Warning: {strange.sum()} cases of 400 are unlike all training cases, in size."
+    assert warning in page[: page.index("What was compared?")]
+
+
+def test_cases_like_those_in_training_bring_no_warning(model):
+    numbers, said, page = report_of(model, table_of(400, 10))
+    assert not numbers["unusual"]["many"]
+    assert "unlike all training cases" not in said
+    assert "Warning" not in page
+
+
+def test_training_cases_are_not_unusual(model):
+    report = case_report(
+        model, select_report_cases(table_of(300, 0), model), seen=True, refit_cases=0
+    )
+    assert report.numbers["unusual"] is None
+    report.to_html()
