@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from deferlearn import AssistedSVC
-from deferlearn.objective import NumericalError, SVMObjective
+from deferlearn.kernels import LinearGram
+from deferlearn.objective import NumericalError, SVMObjective, solver
+from deferlearn.selection import distorted_greedy
 
 # Seconds of processor time that a fit may take, whatever the units of up to 500 rows.
 LONGEST = 20.0
@@ -89,3 +91,32 @@ def test_removals_beside_a_clock_are_exact():
     lower, upper = objective.gain_bounds(ks)
     assert (lower <= gains + 1e-9).all()
     assert (gains <= upper + 1e-9).all()
+
+
+def test_what_a_path_rounds_is_taken_back_without_another_path(monkeypatch):
+    """Columns a hundred times apart lie between what floats hold easily and what needs twice the digits."""
+    X, y = clock_and_flag(200, 1)
+    objective = SVMObjective(X / [1e5, 1.0], y, alpha=1e-3)
+    approached, approach = [], solver._approach
+
+    def counted(*args):
+        approached.append(1)
+        return approach(*args)
+
+    monkeypatch.setattr(solver, "_approach", counted)
+    distorted_greedy(objective, np.zeros(len(y)), 40)
+    assert len(approached) < 40
+
+
+def test_the_matrix_of_twice_the_digits_is_made_once(monkeypatch):
+    X, y = clock_and_flag(120, 1)
+    made, make = [], LinearGram.block_pair
+
+    def counted(self, rows, columns):
+        made.append(len(rows) == len(columns) == self.n)
+        return make(self, rows, columns)
+
+    monkeypatch.setattr(LinearGram, "block_pair", counted)
+    objective = SVMObjective(X, y, alpha=0.01)
+    distorted_greedy(objective, np.zeros(len(y)), 24)
+    assert sum(made) == 1

@@ -1,12 +1,14 @@
 """Whether cases are like those in training: what has changed is found, and what has not is not."""
 
 import copy
+import itertools
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from deferlearn.report import case_report, select_report_cases
+from deferlearn.report.beyond import beyond_by_chance
 from deferlearn.report.drift import drift
 from deferlearn.report.effect import errors
 from deferlearn.report.estimates import groups_of
@@ -182,3 +184,78 @@ def test_no_probabilities_and_equal_ones():
     nearly = 0.9 + 1e-9 * rng.random(100)
     found = reliability(nearly, rng.random(100) < 0.9, np.arange(100))
     assert len(found["bins"]) == 1
+
+
+# -- cases unlike all training cases -----------------------------------------------------------
+
+
+def report_of(model, table):
+    report = case_report(model, select_report_cases(table, model), refit_cases=0)
+    page = Page(report.to_html())
+    return report.numbers, page.one("section", id="drift")["text"], page.one("main")["text"]
+
+
+def test_a_few_cases_in_another_unit_are_no_ordinary_cases(model):
+    """In tenths of the training cases they hardly show; the machine is wrong on them all the same."""
+    table = table_of(400, 9)
+    table["size"][::20] *= 1000.0
+    numbers, said, page = report_of(model, table)
+    strange = np.array([bool(reason) for reason in model.unusual(table)])
+    found = numbers["unusual"]
+    assert strange[::20].sum() == 20
+    assert found["share"]["count"] == strange.sum()
+    assert found["deferred"] == strange.sum()  # humans take them first
+    assert found["columns"] == ["size"]
+    assert found["many"]
+    wrong = model.predict(table) != table["truth"]
+    assert found["wrong"]["machine"] == wrong[strange].sum()
+    assert found["wrong"]["team"] == (table["human"] != table["truth"])[strange].sum()
+    assert "Not in every respect: they differ in size" in said
+    assert f"{strange.sum()} of them are unlike all training cases, in size" in said
+    assert f"{strange.sum()} of 400 cases are unusual" in said
+    warning = f"Warning: {strange.sum()} cases of 400 are unlike all training cases, in size."
+    assert warning in page[: page.index("What was compared?")]
+
+
+def test_numbers_beyond_the_training_range_are_no_chance(model):
+    """A unit that has changed in few rows: in tenths of the training cases it hardly shows."""
+    table = table_of(400, 11)
+    most = np.abs(table_of(300, 0)["dose"]).max()
+    table["dose"][:16] = most + 0.1 * np.arange(1, 17)
+    rows, _ = drift_of(model, table)
+    row = rows["dose"]
+    assert row["by_range"]
+    assert row["supported"]
+    assert row["outside"] >= 16 / 400
+    _, said, _ = report_of(model, table)
+    assert "Not in every respect: they differ in dose" in said
+    # Of a patient with sixteen cases the numbers say as much as one.
+    table["patient"] = ["p"] * 16 + [f"p{i}" for i in range(16, 400)]
+    rows, _ = drift_of(model, table, group="patient")
+    assert not rows["dose"]["supported"]
+
+
+@pytest.mark.parametrize(("beyond", "new", "known"), [(1, 3, 4), (2, 3, 4), (3, 3, 4), (2, 5, 2)])
+def test_chance_beyond_the_range_by_all_orders(beyond, new, known):
+    orders = list(itertools.combinations(range(new + known), new))
+    there = sum(all(place >= new + known - beyond for place in sorted(o)[-beyond:]) for o in orders)
+    assert beyond_by_chance(beyond, new, known) == pytest.approx(there / len(orders))
+
+
+def test_nobody_beyond_says_nothing():
+    assert beyond_by_chance(0, 5, 5) == 1.0
+
+
+def test_cases_like_those_in_training_bring_no_warning(model):
+    numbers, said, page = report_of(model, table_of(400, 10))
+    assert not numbers["unusual"]["many"]
+    assert "unlike all training cases" not in said
+    assert "Warning" not in page
+
+
+def test_training_cases_are_not_unusual(model):
+    report = case_report(
+        model, select_report_cases(table_of(300, 0), model), seen=True, refit_cases=0
+    )
+    assert report.numbers["unusual"] is None
+    report.to_html()

@@ -32,6 +32,7 @@ def told_of(decisions, values=None):
         "subgroups": None if values is None else subgroup_gaps(decisions, group, values, "ab"),
         "cases": {"subgroup": None if values is None else "ward"},
         "points": operating_points(decisions, group, ("a", "b"), None),
+        "unusual": None,
     }
     return numbers, PerThousand(e["share"] for e in numbers["errors"].values())
 
@@ -128,8 +129,16 @@ def test_fewer_errors_have_a_price():
     numbers, told = told_of(made(machine, human, np.arange(200) < 40))
     said = findings(numbers, told)
     assert numbers["effect"]["answer"] == "fewer"
-    assert "That is one error avoided for every 1 case that humans read." in said
+    assert "That is one error avoided for every case that humans read." in said
     assert numbers["effect"]["cases_needed"] is None
+
+
+def test_a_price_is_not_rounded_in_favour_of_the_team():
+    machine, human = masks(200, 17, 0)
+    numbers, told = told_of(made(machine, human, np.arange(200) < 40))
+    assert "That is one error avoided for every 2.4 cases that humans read." in findings(
+        numbers, told
+    )
 
 
 def test_a_gain_is_no_success_if_humans_alone_do_far_better():

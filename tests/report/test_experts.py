@@ -78,17 +78,17 @@ def test_the_section_says_it_in_words_tables_and_pictures(plain):
         "The experts Ann clearly errs less often than the others. Bob <b> clearly errs more often than the "
         "others. The answers tell no more than that, so nobody else is ranked."
     )
-    (table,) = (rows for name, rows in page.tables().items() if "one more case avoids" in name)
-    assert table[0][-2:] == ["these cases", "one more case avoids"]
+    (table,) = (rows for name, rows in page.tables().items() if "per 1,000 more" in name)
+    assert table[0][-2:] == ["these cases", "avoided per 1,000 more"]
     for row, found in zip(table[1:], facts["rows"], strict=True):
         assert row[:3] == [found["expert"], found["verdict"], str(found["answers"])]
         assert row[5] == f"{1000 * found['capacity']:.0f}"
-        assert row[-1] == f"{found['price']:.2g}"
+        assert row[-1] == f"{1000 * found['price']:.0f}"
     (classes,) = (rows for name, rows in page.tables().items() if "Each expert's errors" in name)
     assert classes[0] == ["expert", "-1", "1"]
     said = {e["id"]: e["text"] for e in page.elements if e["tag"] == "desc"}
     assert "Bob <b> 3" in said["p-skills-d"]
-    assert said["p-load-d"].count("one more case avoids") == 3
+    assert said["p-load-d"].count("per 1,000 more cases") == 3
 
 
 def test_nobody_is_ranked_where_the_data_cannot_tell(plain):
@@ -118,8 +118,8 @@ def test_a_class_without_answers_has_a_dash_instead_of_a_number(plain):
 @pytest.mark.parametrize(
     ("changes", "words", "absent"),
     [
-        ({"prices": 0.0}, "Nobody is short of time", "as the last column says"),
-        ({"prices": 0.1}, "as the last column says", "Nobody is short of time"),
+        ({"prices": 0.0}, "Nobody is short of time", "The last column says"),
+        ({"prices": 0.1}, "The last column says", "Nobody is short of time"),
         ({"budget": 0.2}, "needs one more in the budget as well.", "is read by"),
         ({"readings": 2}, "Every deferred case is read by 2 experts", "in the budget as well"),
     ],

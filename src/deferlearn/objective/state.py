@@ -60,6 +60,12 @@ class Problem:
         return 0.0 if self.hard else float(self.root @ self.upper)
 
     @cached_property
+    def whole_pair(self) -> tuple[Array, Array]:
+        """The Gram matrix of all samples as a sum of two doubles: many working sets are made of all."""
+        every = np.arange(self.gram.n)
+        return self.gram.block_pair(every, every)
+
+    @cached_property
     def samples(self) -> Samples:
         """What compiled code is given of a problem."""
         return Samples(
@@ -376,7 +382,8 @@ class WorkingSet:
         self.position[index] = np.arange(len(index))
         self.Q_lo: Array | None = None
         if precise:
-            Q, self.Q_lo = problem.gram.block_pair(index, index)
+            pair = problem.whole_pair if self.whole else problem.gram.block_pair(index, index)
+            Q, self.Q_lo = pair
         else:
             if known is None and self.whole:
                 known = problem.gram.whole

@@ -14,6 +14,7 @@ from deferlearn.evaluation.intervals import (
     gap_interval,
     share_interval,
 )
+from deferlearn.report.beyond import beyond_by_chance
 from deferlearn.report.estimates import Row, as_row
 from deferlearn.tables.cases import Cases
 from deferlearn.tables.decisions import WHO, Decisions, share_with_interval
@@ -50,6 +51,7 @@ def drift(
         dicts with the keys value, training and now), moved (the share of cases that would have to lie
         elsewhere for both spreads to be the same), by_chance (what this share would be on average if
         nothing had changed), p_value (corrected for the number of columns, by Holm's method), supported,
+        by_range (whether the p-value is that of the cells beyond the range, not that of the spread),
         new_values, outside and missing (shares of cells with unknown categories, beyond the training cases'
         range, and without a value). The truth counts as a column. The errors have the keys who, training,
         now and difference.
@@ -79,26 +81,52 @@ def _classes(card: dict[str, Any], cases: Cases, group: Index) -> Row:
     labels = sorted(card["classes"])
     places = np.searchsorted(labels, cases.truth)
     before = np.array([card["class_counts"][label] for label in labels])
-    return {"column": "truth", "new_values": 0.0, "outside": 0.0, "missing": 0.0} | _compared(
-        before, places, labels, group
-    )
+    return {
+        "column": "truth", "new_values": 0.0, "outside": 0.0, "missing": 0.0, "by_range": False
+    } | _compared(before, places, labels, group)  # fmt: skip
 
 
 def _column(name: str, summary: Row, values: Array, categories: list[str], group: Index) -> Row:
     edges = summary.get("edges")
     before = np.array([*summary["counts"], summary["unknown"], summary["missing"]])
     outside = np.zeros(len(values), dtype=bool)
-    if edges is not None and summary["least"] is not None:
+    ranged = edges is not None and summary["least"] is not None
+    if ranged:
         outside = (values < summary["least"]) | (values > summary["most"])
     names = categories if edges is None else _spans(edges)
+    found = _compared(
+        before, bins(values, edges, len(categories)), [*names, "a new category", "missing"], group
+    )
+    by_range = False
+    if ranged:
+        # One column, two tests: of the spread, and of both ends of the range.
+        beyond = _beyond(values, summary, int(sum(summary["counts"])), group)
+        by_range = beyond < found["p_value"]
+        found["p_value"] = min(1.0, 2.0 * min(found["p_value"], beyond))
     return {
         "column": name,
         "new_values": 0.0 if edges is not None else float(np.mean(values < 0)),
         "outside": float(outside.mean()),
         "missing": float(np.isnan(values).mean()),
-    } | _compared(
-        before, bins(values, edges, len(categories)), [*names, "a new category", "missing"], group
+        "by_range": bool(by_range),
+    } | found
+
+
+def _beyond(values: Array, summary: Row, known: int, group: Index) -> float:
+    """How likely as many cells are beyond the training range if nothing has changed.
+
+    Groups count as one: by the number that is furthest out.
+    """
+    there = ~np.isnan(values)
+    if not there.any():
+        return 1.0
+    new = len(np.unique(group[there]))
+    known = round(known * new / int(there.sum()))
+    counts = (
+        len(np.unique(group[beyond]))
+        for beyond in (values < summary["least"], values > summary["most"])
     )
+    return min(1.0, 2.0 * min(beyond_by_chance(count, new, known) for count in counts))
 
 
 def _spans(edges: list[float]) -> list[str]:

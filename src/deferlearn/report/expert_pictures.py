@@ -74,8 +74,8 @@ def load_bars(found: Row, told: PerThousand) -> Markup:
             f'<text x="{WIDTH - 4}" y="{y + 11:g}" text-anchor="end">{price_words(row["price"])}</text>'
         )
     said = "; ".join(
-        f"{row['expert']} gets {told(row['load'])} of at most {told(row['capacity'])}, and one more case "
-        f"avoids {row['price']:.2g} errors"
+        f"{row['expert']} gets {told(row['load'])} of at most {told(row['capacity'])}, and "
+        f"{price_words(row['price'])} errors would be avoided per 1,000 more cases"
         for row in rows
     )
     picture = Picture(

@@ -29,6 +29,7 @@ from deferlearn.report.refit_study import (
 from deferlearn.report.reliability import operating_points, reliability
 from deferlearn.report.rows import case_rows
 from deferlearn.report.subgroups import subgroup_gaps
+from deferlearn.report.unusual import unusual_cases
 from deferlearn.report.where import who_errs_where
 from deferlearn.report.words import PerThousand
 from deferlearn.tables.decisions import Decisions
@@ -57,7 +58,7 @@ class CaseReport:
     ----------
     numbers : dict
         All that was measured, in types that JSON has: cases, model, effect, errors, classes, confusion,
-        together, where, subgroups, experts, points, reliability, drift, rate, assistance, curves,
+        together, where, subgroups, experts, points, reliability, drift, unusual, rate, assistance, curves,
         certificate, provenance, notes; with more than two classes also measures over all classes. Experts
         are None unless the model has several of them. All shares are between 0 and 1, with the ends of
         their 95% intervals.
@@ -187,6 +188,7 @@ def case_report(
             if first is None
             else "no case has an answer of the expert to whom it goes, or would go first"
         )
+    unusual = np.array(routed["unusual"].to_pylist())
     rows = draw_cases(chosen, refit_cases, seed)
     study = RefitStudy(model, chosen, rows, budgets_to_try(model, quick), quick, seed, n_jobs)
     skipped = "it was not asked for" if refit_cases == 0 else study.obstacle()
@@ -236,6 +238,7 @@ def case_report(
         # On the cases that it was fitted on, a machine is right more often than on others.
         "reliability": None if seen else reliability(sure, ~stored.wrong("machine"), group),
         "drift": None if seen else drift(model, cases, group, judged, found),
+        "unusual": None if seen else unusual_cases(router.totals, unusual, judged, group),
         "rate": about.deferral_rate(model, stored, group, seen),
         "assistance": refits.assistance,
         "curves": refits.curves,
@@ -249,7 +252,7 @@ def case_report(
         "provenance": {**about.versions(card), "seed": seed, **(provenance or {})},
         "notes": [
             *notes,
-            *_unknown_categories(router),
+            *router.totals.unknown_notes(),
             *dict.fromkeys(" ".join(message.split()) for message in warned),
             *_cautions(judged, first is not None, in_sample=seen and judged is stored),
         ],
@@ -266,14 +269,6 @@ def case_report(
 def per_thousand(numbers: Row) -> PerThousand:
     """Writes the shares of a report, with as many decimals as its errors need."""
     return PerThousand(found["share"] for found in numbers["errors"].values())
-
-
-def _unknown_categories(router: Router) -> list[str]:
-    return [
-        f"Column {name!r} has {counted(unknown.cells, 'cell')} with a category that did not occur in "
-        f"training, such as {unknown.example!r}; the model treats it as a rare category."
-        for name, unknown in router.totals.unknown.items()
-    ]
 
 
 def _cautions(judged: Decisions, experts: bool, in_sample: bool) -> list[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from deferlearn.plot.load import price_words
 from deferlearn.report import verdict, words
 from deferlearn.report.bars import difference_bar, spread_bars
 from deferlearn.report.measure import STORED, per_thousand
@@ -41,7 +42,7 @@ def environment() -> Environment:
         words.budget,
         words.listed,
         words.number,
-        words.price,
+        price_words,
         words.shade,
         words.with_commas,
         day,

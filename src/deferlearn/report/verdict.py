@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from deferlearn._utils.words import counted
+from deferlearn._utils.words import counted, listed
 from deferlearn.report.effect import FEWER, MORE, NOT_ASKED
 from deferlearn.report.reliability import AGREES, IN_PARTS, TOO_SURE
 from deferlearn.report.words import PerThousand, with_commas
@@ -91,7 +91,8 @@ def findings(numbers: Row, told: PerThousand) -> list[str]:
             f"If the difference is as large as it looks here, about {with_commas(effect['cases_needed'])} "
             f"cases are needed to show it; there are {with_commas(n)}."
         )
-    return found + _kinds_of_errors(numbers, told) + harms(numbers, told)
+    found += _kinds_of_errors(numbers, told) + harms(numbers, told)
+    return found + _many_unusual(numbers["unusual"])
 
 
 def _kinds_of_errors(numbers: Row, told: PerThousand) -> list[str]:
@@ -129,8 +130,24 @@ def _price(effect: Row, told: PerThousand) -> list[str]:
         return []
     gain = effect["spoilt"] - effect["fixed"]
     reads = effect["deferred"]["count"] / -gain
+    reads = round(reads, 1) if reads < 10 else round(reads)
+    cases = "case" if reads == 1 else f"{reads:,g} cases"
+    return [f"That is one error avoided for every {cases} that humans read."]
+
+
+def _many_unusual(unusual: Row | None) -> list[str]:
+    """That the machine was never meant for many of these cases."""
+    if unusual is None or not unusual["many"]:
+        return []
+    n, judged, wrong = unusual["share"]["count"], unusual["judged"], unusual["wrong"]
+    errors = f"the machine alone is wrong on {wrong['machine']} and the team on {wrong['team']}"
+    of_them = f"Of the {judged} that a human has answered, {errors}"
+    if judged == n:
+        of_them = f"{errors[0].upper()}{errors[1:]}"
     return [
-        f"That is one error avoided for every {counted(round(reads), 'case')} that humans read."
+        f"Warning: {counted(n, 'case')} of {with_commas(unusual['share']['cases'])} are unlike all "
+        f"training cases, in {listed(unusual['columns'], most=3)}. The machine was never meant for such "
+        f"cases: humans take {unusual['deferred']} of them. {of_them}."
     ]
 
 
@@ -170,10 +187,15 @@ def reliability_answer(found: Row, told: PerThousand) -> str:
     return f"No, the machine is {how}. {compared}"
 
 
-def drift_answer(found: Row, rate: Row) -> str:
+def drift_answer(found: Row, rate: Row, unusual: Row) -> str:
     """Whether the cases are like those in training, in one sentence."""
     moved = [row["column"] for row in found["columns"] if row["supported"]]
     parts = [f"they differ in {_and(moved)}"] if moved else []
+    if unusual["many"]:
+        parts.append(
+            f"{unusual['share']['count']} of them are unlike all training cases, in "
+            f"{listed(unusual['columns'], most=3)}"
+        )
     for row in found["errors"]:
         if row["difference"]["supported"]:
             more = "more" if row["difference"]["difference"] > 0 else "less"

@@ -5,7 +5,7 @@ from typing import Any
 from deferlearn._utils.words import counted, listed
 
 Row = dict[str, Any]
-__all__ = ["PerThousand", "budget", "counted", "listed", "number", "price", "shade", "with_commas"]
+__all__ = ["PerThousand", "budget", "counted", "listed", "number", "shade", "with_commas"]
 MINUS = "\u2212"
 
 
@@ -101,30 +101,6 @@ def budget(value: float | int) -> str:
     if isinstance(value, int):
         return counted(value, "case")
     return f"{round(1000 * value, 1):g} of 1,000 cases"
-
-
-def price(value: float) -> str:
-    """Errors that one more case avoids, with two digits.
-
-    Parameters
-    ----------
-    value : float
-        Errors avoided per case.
-
-    Returns
-    -------
-    words : str
-
-    Examples
-    --------
-    >>> from deferlearn.report.words import price
-    >>> [price(value) for value in (0.0, 0.0004, 0.0213, 0.25)]
-    ['0', 'below 0.001', '0.021', '0.25']
-    """
-    if value <= 0:
-        return "0"
-    # Smaller ones come from coins between experts who are alike.
-    return "below 0.001" if value < 0.001 else f"{value:.2g}"
 
 
 def number(value: float | None) -> str:

@@ -74,17 +74,22 @@ class Totals:
     def notes(self) -> list[str]:
         """What the user should know, one sentence or two per note."""
         return [
-            *self._unusual_notes(),
+            *self.unusual_notes(),
             *self.shifts,
-            *(
-                f"Column {name!r} has {counted(found.cells, 'cell')} with a category that did not occur "
-                f"in training, such as {found.example!r}; it counts as a rare category."
-                for name, found in self.unknown.items()
-            ),
+            *self.unknown_notes(),
             *self._unused_notes(),
         ]
 
-    def _unusual_notes(self) -> list[str]:
+    def unknown_notes(self) -> list[str]:
+        """The columns with categories that did not occur in training."""
+        return [
+            f"Column {name!r} has {counted(found.cells, 'cell')} with a category that did not occur in "
+            f"training, such as {found.example!r}; it counts as a rare category."
+            for name, found in self.unknown.items()
+        ]
+
+    def unusual_notes(self) -> list[str]:
+        """How many cases are unlike the training cases, and in which columns."""
         if not self.unusual:
             return []
         kept = self.unusual - self.unusual_deferred
