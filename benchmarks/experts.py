@@ -17,6 +17,7 @@ Run them with::
 
 import argparse
 import warnings
+from collections import Counter
 from time import process_time
 from typing import Any
 
@@ -134,26 +135,29 @@ def _errors(answers: int, alike: bool, seed: int) -> list[float]:
     return [float(np.mean(said != truth)) for said in (known, routed, pooled)]
 
 
-def loads(draws: int) -> None:
+def loads(draws: int, n: int) -> None:
     """The share of new cases that each expert gets one at a time, against the capacity."""
     capacity = dict(zip(NAMES[:3], (0.05, 0.1, 0.05), strict=True))
     print(
-        "| skills | expert | capacity | mean load | standard error of the mean | standard deviation |"
+        "| skills | expert | capacity | mean load | standard error of the mean | standard deviation "
+        "| off by standard errors |"
     )
-    print("|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|")
     for kind in ("class", "linear", "forest"):
         found = []
         for seed in range(draws):
             luck = np.random.default_rng(seed)
-            X, y, said = draw_cases(600, luck)
+            X, y, said = draw_cases(n, luck)
             new = draw_cases(2000, luck)[0]
             team = ExpertTeam(machine(), capacity, skills=kind, random_state=seed)
             who = team.fit(X, y, said[:, :3]).assign(new)
             found.append([np.mean(who == name) for name in capacity])
         mean, spread = np.mean(found, axis=0), np.std(found, axis=0, ddof=1)
         for (name, most), m, s in zip(capacity.items(), mean, spread, strict=True):
+            error = s / np.sqrt(draws)
+            off = (m - most) / error
             print(
-                f"| {kind} | {name} | {most} | {m:.4f} | {s / np.sqrt(draws):.4f} | {s:.4f} |",
+                f"| {kind} | {name} | {most} | {m:.4f} | {error:.4f} | {s:.4f} | {off:+.1f} |",
                 flush=True,
             )
 
@@ -229,6 +233,7 @@ def sleep(splits: int, budget: float) -> None:
     told = np.where((answers != judged) & (answers == truth[:, None]), judged, answers)
     names = [f"expert {k + 1}" for k in range(5)]
     results: dict[str, list[float]] = {}
+    kinds: list[str] = []
     for seed in range(splits):
         luck = np.random.RandomState(1000 + seed)
         order = luck.permutation(np.unique(nights))
@@ -249,35 +254,37 @@ def sleep(splits: int, budget: float) -> None:
         gains = team.gains(X[test])
         n = len(test)
         share = np.full(5, int(budget / 5 * n))
+        total = int(share.sum())  # of each team
         chosen = {"routing, equal time": transport(gains, share, n).chosen}
-        chosen["routing, any split of the time"] = transport(
-            gains, np.full(5, n), int(budget * n)
-        ).chosen
+        chosen["routing, any split of the time"] = transport(gains, np.full(5, n), total).chosen
         # The rivals have folds of whole nights, too.
         folds = StratifiedGroupKFold(5, shuffle=True, random_state=seed)
         cv = list(folds.split(X[train], truth[train], nights[train]))
         average = clone(base).set_params(budget=budget, cv=cv)
         average.fit(X[train], truth[train], human_labels=told[train])
-        deferred = average.defer_top(X[test])
-        at_random = np.where(deferred, luck.randint(0, 5, n), -1)
-        chosen["average human, random expert"] = at_random
+        deferred = average.defer_top(X[test], budget=total)
         best = int(np.argmin([np.mean(answers[train, e] != judged[train, e]) for e in range(5)]))
         one = clone(base).set_params(budget=budget, cv=cv)
         one.fit(X[train], truth[train], human_labels=told[train, best])
-        chosen["best single expert"] = np.where(one.defer_top(X[test]), best, -1)
+        chosen["best single expert"] = np.where(one.defer_top(X[test], budget=total), best, -1)
         chosen["machine alone"] = np.full(n, -1)
         for name, places in chosen.items():
             results.setdefault(name, []).append(error(places))
-    ours = np.array(results["routing, equal time"])
+        # A random expert makes the mean error of the five; a single draw would add noise.
+        at_random = np.where(deferred, by_expert.mean(axis=1), by_machine)
+        results.setdefault("average human, random expert", []).append(float(at_random.mean()))
+        kinds.append(team.skill_model_)
     print(f"Sleep stages, budget {budget:.0%}, {splits} splits by nights")
-    print("| who | error | routing with equal time less this, 95% interval |")
-    print("|---|---|---|")
+    print(f"models of skills: {dict(Counter(kinds))}")
+    print(
+        "| who | error | equal time less this, 95% interval | any split less this, 95% interval |"
+    )
+    print("|---|---|---|---|")
+    ours = [np.array(results[name]) for name in list(results)[:2]]
     for name, values in results.items():
-        _, low, high = t_interval(ours - np.array(values))
-        print(
-            f"| {name} | {np.mean(values):.4f} | {np.mean(ours - values):+.4f} [{low:+.4f}, {high:+.4f}] |",
-            flush=True,
-        )
+        less = [t_interval(own - np.array(values)) for own in ours]
+        words = [f"{mean:+.4f} [{low:+.4f}, {high:+.4f}]" for mean, low, high in less]
+        print(f"| {name} | {np.mean(values):.4f} | {' | '.join(words)} |", flush=True)
 
 
 def speed() -> None:
@@ -300,6 +307,9 @@ def main() -> None:
     )
     parser.add_argument("--splits", type=int, default=20, help="number of splits (default: 20)")
     parser.add_argument("--draws", type=int, default=200, help="draws of loads (default: 200)")
+    parser.add_argument(
+        "--samples", type=int, default=600, help="samples of each draw of loads (default: 600)"
+    )
     parser.add_argument("--days", type=int, default=1000, help="days of a stream (default: 1,000)")
     parser.add_argument("--picture", help="file for a picture of skills (default: none)")
     options = parser.parse_args()
@@ -309,7 +319,7 @@ def main() -> None:
         if part == "skills":
             skills(options.splits, options.picture)
         elif part == "loads":
-            loads(options.draws)
+            loads(options.draws, options.samples)
         elif part == "stream":
             stream(options.days, 1000)
         elif part == "sleep":

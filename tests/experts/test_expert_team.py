@@ -7,10 +7,12 @@ from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import get_tags
 
 from deferlearn import AdvantageTriage, AssistedSVC, FullAutomation, NoAutomation, load, save
 from deferlearn.experts import ExpertTeam
+from deferlearn.experts.fitting import _as_of_new_cases
 
 CAPACITY = {"left": 0.1, "right": 0.05, "poor": 0.1}
 
@@ -497,3 +499,44 @@ def test_a_machine_that_knows_nothing_leaves_the_choice_to_fair_coins(seed):
         assert team.load_[name] == pytest.approx(share, abs=0.0015)
         error = np.sqrt(share * (1 - share) * (1 / 2000 + 1 / 20_000))
         assert np.mean(who == name) == pytest.approx(share, abs=4 * error)
+
+
+@pytest.mark.parametrize("seed", [0, 10])
+def test_a_machine_of_few_answers_leaves_experts_the_share_they_can_take(seed):
+    """Held-out answers differ between folds: prices among them gave experts no case, or all of a leaf."""
+    luck = np.random.default_rng(seed)
+    X = luck.normal(size=(2000, 2))
+    y = (luck.random(2000) < 1 / (1 + np.exp(-2 * X[:, 0]))).astype(int)
+    said = np.where(luck.random((2000, 3)) < 0.1, 1 - y[:, None], y[:, None])
+    stump = DecisionTreeClassifier(max_depth=1, random_state=0)
+    team = ExpertTeam(
+        AdvantageTriage(machine=stump, random_state=seed),
+        dict.fromkeys("abc", 0.03),
+        skills="class",
+        random_state=seed,
+    ).fit(X, y, said)
+    who = team.assign(luck.normal(size=(20_000, 2)))
+    error = np.sqrt(0.03 * 0.97 * (1 / 2000 + 1 / 20_000))
+    for name in "abc":
+        assert np.mean(who == name) == pytest.approx(0.03, abs=4 * error)
+
+
+def test_held_out_answers_are_those_that_the_machine_gives():
+    class Machine:
+        def __init__(self, held_out, now):
+            self.held_out, self.now = held_out, now
+
+        def held_out_probabilities(self):
+            return self.held_out
+
+        def predict_proba(self, X):
+            return self.now
+
+    luck = np.random.default_rng(0)
+    leaf = luck.integers(0, 3, 600)
+    rates = np.array([0.1, 0.4, 0.9])
+    held_out = rates[leaf] + luck.uniform(-0.1, 0.1, 600)
+    few = Machine(np.column_stack([1 - held_out, held_out]), np.column_stack([1 - rates, rates]))
+    np.testing.assert_allclose(_as_of_new_cases(few, None)[:, 1], rates[leaf])
+    many = Machine(few.held_out, few.held_out[::-1])
+    assert _as_of_new_cases(many, None) is many.held_out

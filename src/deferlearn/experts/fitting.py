@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.spatial import KDTree
 
 from deferlearn._utils.checks import is_whole
 from deferlearn._utils.types import Array
@@ -29,8 +30,10 @@ from deferlearn.teams.samples import Samples
 # So many folds say how forests judge new cases, if there are at most so many samples. With more samples,
 # fewer folds will do: what a fold leaves out matters less, and takes longer.
 MANY_FOLDS, ENOUGH = 20, 2000
-# Probabilities that differ by no more are the same.
-SAME = 1e-9
+# Probabilities that agree in so many digits are the same.
+DIGITS = 9
+# A machine has few answers if it gives each of them to so many samples, on average.
+MANY_CASES = 20
 
 
 class Knowledge(NamedTuple):
@@ -197,10 +200,14 @@ def learn_experts(
 def _as_of_new_cases(team: Any, X: Any) -> Array:
     """The probabilities that the machine would give the samples if they were new cases."""
     known: Array = team.held_out_probabilities()
-    now: Array = team.predict_proba(X)
-    # A machine that says the same of every case will do so of new ones. What then differs between folds is
-    # luck, and prices that follow it would send all new cases to experts, or none.
-    return now if float(np.ptp(now, axis=0).max()) <= SAME else known
+    answers = np.unique(np.round(team.predict_proba(X), DIGITS), axis=0)
+    if len(answers) * MANY_CASES > len(known):
+        return known
+    # A machine of few answers, such as a small tree, gives each of them to many new cases at once. Held-out
+    # answers differ a little between folds, by luck, and prices between them would send all of these cases
+    # to experts, or none.
+    _, nearest = KDTree(answers).query(known)
+    return np.asarray(answers[nearest])
 
 
 def _finer_splits(cv: Any, samples: Samples, groups: Any, seed: int) -> list[Split] | None:
