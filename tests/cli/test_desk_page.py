@@ -10,11 +10,16 @@ import subprocess
 import sys
 import time
 import urllib.request
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from case_tables import make_cases, write_csv
+from deferlearn.cli.desk._opened import connect, settings_of
+from deferlearn.desk.answering import give_answer
+from deferlearn.desk.desk import Desk
+from deferlearn.desk.queue import lease_next
 
 PAGE = Path(__file__).parents[2] / "docs" / "desk" / "index.md"
 MAIN = "from deferlearn.cli import main; main()"
@@ -135,3 +140,40 @@ def test_five_commands_lead_to_the_first_decision(tmp_path):
 @pytest.mark.slow
 def test_five_commands_lead_to_the_first_decision_exactly_as_they_stand_there(tmp_path):
     check(*follow_the_page(tmp_path))
+
+
+def answer_all(folder):
+    """The experts answer what waits for them, as the page says on pages and not in commands."""
+    with closing(connect(settings_of(folder / "desk.toml", None))) as database:
+        desk = Desk(database)
+        for expert in (1, 2, 3):
+            while (lease := lease_next(desk, expert)) is not None:
+                value = "melanoma" if float(lease.fields["asymmetry"]) > 0.5 else "naevus"
+                give_answer(desk, lease.reading_id, lease.token, value, actor="test")
+
+
+@pytest.mark.slow
+def test_the_first_ten_minutes_go_as_the_page_says(tmp_path):
+    """All commands of the page but those that start a server, in the same folder."""
+    text = PAGE.with_name("start.md").read_text(encoding="utf-8")
+    printed = {}
+    for kind, code in re.findall(r"^```(python|console)\n(.*?)^```", text, re.M | re.S):
+        run = {"cwd": tmp_path, "check": True, "text": True, "stdout": subprocess.PIPE}
+        if kind == "python":
+            subprocess.run([sys.executable, "-c", code], **run)
+            continue
+        for line in code.splitlines():
+            if line.startswith("pip ") or line == "deferlearn desk serve":
+                continue
+            # The machine is not tuned, which would take most of the time.
+            more = ["--alpha", "0.1"] if " init " in line else []
+            if " --only-truth" in line:
+                answer_all(tmp_path)
+            printed[line] = subprocess.run(deferlearn(line, *more), **run).stdout
+    links = [out for line, out in printed.items() if " user add " in line]
+    assert len(links) == 4
+    assert all("/welcome#" in link for link in links)
+    assert printed["deferlearn desk import new.csv --id case"].startswith("New: 100 cases")
+    (truths,) = (out for line, out in printed.items() if "--only-truth" in line)
+    assert "new truths: 100" in truths
+    assert "candidate" in printed["deferlearn desk refit"]
