@@ -42,7 +42,7 @@ NEEDED = {
         "uvicorn",
     },
     "experiments": {"pydantic", "pandas"},
-    "report": {"jinja2"},
+    "report": {"jinja2", "markupsafe"},
 }
 
 
