@@ -337,7 +337,7 @@ def draw_first_example() -> None:
         "SVC, tuned": "a tuned SVC alone",
         "team": f"the team: the machine, and\nthe expert for {asked:.0%} of the cases",
     }
-    figure = Figure(figsize=(7.0, 2.2), layout="constrained")
+    figure = Figure(figsize=(5.4, 2.4), layout="constrained")
     ax = figure.subplots()
     for place, (who, label) in enumerate(names.items()):
         ax.barh(place, found[who], color="#009E73" if who == "team" else "0.7")
