@@ -8,7 +8,7 @@ The tables are what the commands that the page names have written or printed:
 
 - ``docs/results/team``: what `deferlearn bench team` writes, for data with two classes;
 - ``docs/results/classes``: the same for data with several classes and grades, if it is there;
-- ``docs/results/experts/skills.txt``, ``sleep.txt``: what ``benchmarks/experts.py`` prints with these words;
+- ``docs/results/experts/skills.txt``, ``sleep.txt``: what ``benchmarks/experts.py`` prints with these;
 - ``docs/results/sleep/first_example.txt``: what ``benchmarks/first_example.py`` prints.
 """
 
