@@ -42,6 +42,7 @@ def test_every_extra_is_blocked():
     extras = packages_of_extras()
     assert extras >= {"matplotlib", "pandas", "pyarrow", "pydantic", "rich", "typer", "distributed"}
     assert not extras & {"numpy", "scipy", "sklearn", "numba", "joblib", "threadpoolctl", "skops"}
+    assert "markupsafe" in extras, "jinja2 brings it"
     for package in ("matplotlib", "pandas", "distributed"):
         done = run_without_extras(f"import {package}")
         assert f"No module named {package!r}" in done.stderr

@@ -12,6 +12,7 @@ Which packages belong to extras is read from pyproject.toml, so a new extra is c
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import importlib.util
 import pkgutil
@@ -19,7 +20,7 @@ import re
 import sys
 import tempfile
 import tomllib
-from importlib.metadata import packages_distributions
+from importlib.metadata import PackageNotFoundError, packages_distributions, requires
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ NEEDED = {
         "uvicorn",
     },
     "experiments": {"pydantic", "pandas"},
-    "report": {"jinja2"},
+    "report": {"jinja2", "markupsafe"},
 }
 
 
@@ -61,9 +62,11 @@ class Blocker:
 def packages_of_extras(pyproject: Path = PYPROJECT) -> set[str]:
     """Names under which installed packages of any extra, and of none but extras, are imported."""
     project = tomllib.loads(pyproject.read_text(encoding="utf-8"))["project"]
-    core = {_name(requirement) for requirement in project["dependencies"]} | {project["name"]}
+    core = _with_needs({_name(requirement) for requirement in project["dependencies"]})
     lists = project["optional-dependencies"].values()
-    extras = {_name(requirement) for some in lists for requirement in some} - core
+    named = {_name(requirement) for some in lists for requirement in some} - {project["name"]}
+    # What an extra brings is not there without it either.
+    extras = _with_needs(named) - core
     found = {
         package
         for package, owners in packages_distributions().items()
@@ -72,6 +75,19 @@ def packages_of_extras(pyproject: Path = PYPROJECT) -> set[str]:
     # Some packages come from a distribution of another name, as typer 0.12 comes from typer-slim.
     same_name = {name.replace("-", "_") for name in extras}
     return found | {name for name in same_name if importlib.util.find_spec(name) is not None}
+
+
+def _with_needs(names: set[str]) -> set[str]:
+    """These distributions, and all that they need, as far as they are installed."""
+    found: set[str] = set()
+    rest = set(names)
+    while rest:
+        name = rest.pop()
+        found.add(name)
+        with contextlib.suppress(PackageNotFoundError):
+            needs = [need for need in requires(name) or [] if "extra ==" not in need]
+            rest |= {_name(need) for need in needs} - found
+    return found
 
 
 def _name(requirement: str) -> str:

@@ -8,8 +8,8 @@ The tables are what the commands that the page names have written or printed:
 
 - ``docs/results/team``: what `deferlearn bench team` writes, for data with two classes;
 - ``docs/results/classes``: the same for data with several classes and grades, if it is there;
-- ``docs/results/experts/skills.md``, ``sleep.md``: what ``benchmarks/experts.py`` prints with these words;
-- ``docs/results/sleep/first_example.md``: what ``benchmarks/first_example.py`` prints.
+- ``docs/results/experts/skills.txt``, ``sleep.txt``: what ``benchmarks/experts.py`` prints with these;
+- ``docs/results/sleep/first_example.txt``: what ``benchmarks/first_example.py`` prints.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def read_printed(path: Path) -> list[dict[str, Any]]:
 
 def first_example() -> dict[str, dict[str, Any]]:
     """README's first example over many splits: who errs how often, and how often the expert is asked."""
-    rows = read_printed(RESULTS / "sleep" / "first_example.md")
+    rows = read_printed(RESULTS / "sleep" / "first_example.txt")
     found = {row["cells"][0]: row | {"error": float(row["cells"][1])} for row in rows}
     words = next(who for who in found if who.startswith("team"))
     share = re.search(r"asks about ([\d.]+)%", words)
@@ -164,7 +164,7 @@ def skills() -> list[dict[str, Any]]:
         row
         | {"answers": int(row["cells"][1].replace(",", ""))}
         | dict(zip(keys, map(float, row["cells"][2:5]), strict=True))
-        for row in read_printed(RESULTS / "experts" / "skills.md")
+        for row in read_printed(RESULTS / "experts" / "skills.txt")
         if row["cells"][0] == "differ"
     ]
 
@@ -172,7 +172,7 @@ def skills() -> list[dict[str, Any]]:
 def routing() -> dict[float, dict[str, dict[str, Any]]]:
     """Errors with five real experts, by budget and by who takes the cases."""
     found: dict[float, dict[str, dict[str, Any]]] = {}
-    for row in read_printed(RESULTS / "experts" / "sleep.md"):
+    for row in read_printed(RESULTS / "experts" / "sleep.txt"):
         who, error = row["cells"][:2]
         found.setdefault(row["budget"], {})[who] = row | {"error": float(error)}
     return found
@@ -337,7 +337,7 @@ def draw_first_example() -> None:
         "SVC, tuned": "a tuned SVC alone",
         "team": f"the team: the machine, and\nthe expert for {asked:.0%} of the cases",
     }
-    figure = Figure(figsize=(7.0, 2.2), layout="constrained")
+    figure = Figure(figsize=(5.4, 2.4), layout="constrained")
     ax = figure.subplots()
     for place, (who, label) in enumerate(names.items()):
         ax.barh(place, found[who], color="#009E73" if who == "team" else "0.7")
