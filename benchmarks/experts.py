@@ -8,11 +8,12 @@
   and limits that must never be exceeded.
 - ``sleep``: five real experts, by nights: routing against the best single expert, a random one, and a team
   for the average human, at the same total budget.
+- ``intervals``: how often the intervals of experts' error rates hold the true rates.
 - ``speed``: an assignment of 20,000 cases to 20 experts.
 
 Run them with::
 
-    python benchmarks/experts.py skills loads stream sleep speed
+    python benchmarks/experts.py skills loads stream sleep intervals speed
 """
 
 import argparse
@@ -29,7 +30,7 @@ from sklearn.model_selection import StratifiedGroupKFold
 from deferlearn import AdvantageTriage
 from deferlearn.datasets import load_sleep
 from deferlearn.evaluation.intervals import t_interval
-from deferlearn.experts import ExpertTeam, Stream, transport
+from deferlearn.experts import ExpertTeam, Stream, estimate_skills, transport
 from deferlearn.experts.stream import hindsight
 
 NAMES = ("left", "right", "class 1", "guessing", "adverse")
@@ -287,6 +288,38 @@ def sleep(splits: int, budget: float) -> None:
         print(f"| {name} | {np.mean(values):.4f} | {' | '.join(words)} |", flush=True)
 
 
+def intervals(draws: int) -> None:
+    """How often intervals hold the true error rates, for experts of several kinds."""
+    luck = np.random.default_rng(0)
+    alike, one_poor = np.full(5, 0.1), np.array([0.1, 0.1, 0.1, 0.8])
+    kinds: dict[str, Any] = {
+        "six experts between 0% and 30%": lambda: (luck.beta(2, 18, 6), luck.integers(5, 400, 6)),
+        "six experts between 0% and 100%": lambda: (luck.beta(1, 3, 6), luck.integers(5, 400, 6)),
+        "four good ones, one who guesses, one at 90%": lambda: (
+            np.array([*luck.uniform(0.02, 0.2, 4), 0.5, 0.9]),
+            luck.integers(5, 400, 6),
+        ),
+        "five at 10%, 20 answers of each": lambda: (alike, np.full(5, 20)),
+        "five at 10%, 300 answers of each": lambda: (alike, np.full(5, 300)),
+        "three at 10%, one at 80%, 20 answers of each": lambda: (one_poor, np.full(4, 20)),
+        "three at 10%, one at 80%, 300 answers of each": lambda: (one_poor, np.full(4, 300)),
+    }
+    print("| experts | intervals that hold the truth | standard error |")
+    print("|---|---|---|")
+    for words, draw in kinds.items():
+        shares = []
+        for _ in range(draws):
+            truth, answered = draw()
+            wrong = luck.binomial(answered, truth).astype(float)
+            names = tuple(map(str, range(len(truth))))
+            found = estimate_skills(
+                wrong[:, None], answered[:, None], np.ones(1), names, np.ones(1)
+            )
+            shares.append(np.mean((found.low <= truth) & (truth <= found.high)))
+        error = np.std(shares, ddof=1) / np.sqrt(draws)
+        print(f"| {words} | {np.mean(shares):.1%} | {error:.1%} |", flush=True)
+
+
 def speed() -> None:
     """An assignment of 20,000 cases to 20 experts."""
     luck = np.random.default_rng(0)
@@ -301,12 +334,17 @@ def speed() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parts = ("skills", "loads", "stream", "sleep", "speed")
+    parts = ("skills", "loads", "stream", "sleep", "intervals", "speed")
     parser.add_argument(
         "parts", nargs="*", choices=[*parts, []], help="what to measure (default: all)"
     )
     parser.add_argument("--splits", type=int, default=20, help="number of splits (default: 20)")
-    parser.add_argument("--draws", type=int, default=200, help="draws of loads (default: 200)")
+    parser.add_argument(
+        "--draws",
+        type=int,
+        default=200,
+        help="draws of loads, and a fifth of those of intervals (default: 200)",
+    )
     parser.add_argument(
         "--samples", type=int, default=600, help="samples of each draw of loads (default: 600)"
     )
@@ -325,6 +363,8 @@ def main() -> None:
         elif part == "sleep":
             for budget in (0.05, 0.1, 0.2):
                 sleep(options.splits, budget)
+        elif part == "intervals":
+            intervals(1000)
         else:
             speed()
 

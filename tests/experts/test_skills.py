@@ -76,6 +76,15 @@ def test_intervals_cover_the_truth(draw):
     assert 0.93 <= np.mean(covered) <= 0.97
 
 
+@pytest.mark.parametrize("answers", [20, 300])
+def test_intervals_of_equal_experts_are_rather_too_wide(answers):
+    luck, covered = np.random.default_rng(3), []
+    for _ in range(60):
+        skills = estimate(luck.binomial(answers, 0.1, 5), [answers] * 5)
+        covered += list((skills.low <= 0.1) & (skills.high >= 0.1))
+    assert np.mean(covered) >= 0.95
+
+
 def test_equal_experts_are_rarely_told_apart():
     luck, told = np.random.default_rng(1), []
     for _ in range(150):
