@@ -10,12 +10,14 @@ import scipy.sparse as sp
 from deferlearn import AssistedSVC
 from deferlearn.objective import NumericalError, SVMObjective
 from deferlearn.objective.advice import unequal_columns
+from deferlearn.tables import TableEncoder
 from deferlearn.teams.machine import MachineSettings, machine_of
 from deferlearn.teams.selector import Selector
 
 RNG = np.random.RandomState(0)
 Z = RNG.normal(size=(60, 2))
 Y = np.where(Z[:, 0] + 0.3 * RNG.normal(size=60) > 0, 1, -1)
+HUMAN = np.where(np.arange(60) % 9, Y, -Y)
 
 
 def unix_time_and_flag(n, seed):
@@ -40,6 +42,15 @@ def test_a_scaled_clock_is_ordinary():
     X, y = unix_time_and_flag(400, 0)
     scaled = (X - X.mean(axis=0)) / X.std(axis=0)
     assert SVMObjective(scaled, y, alpha=0.01).slow_columns == ""
+
+
+def test_tables_are_scaled_so_that_a_clock_beside_a_flag_is_ordinary():
+    X, y = unix_time_and_flag(2000, 0)
+    features = TableEncoder().fit_transform({"clock": X[:, 0], "flag": X[:, 1].astype(int)})
+    objective = SVMObjective(features, y, alpha=0.01)
+    assert objective.slow_columns == ""
+    assert objective.counters.n_precise == 0
+    assert objective.optimality_residual() < 1e-10
 
 
 def test_few_samples_are_solved_all_the_same():
@@ -75,8 +86,8 @@ def ignoring_numbers(**options):
     ("options", "cause"),
     [
         ({"X": 1e4 * Z, "kernel": "poly", "gamma": 1.0}, "Rescale the columns.*column 0 is the"),
-        ({"kernel": "poly", "degree": 50}, "degree=50 makes them so"),
-        ({"kernel": "poly", "coef0": 1e6}, r"coef0=1e\+06 makes them so"),
+        ({"kernel": "poly", "degree": 50}, "degree=50 makes it so large"),
+        ({"kernel": "poly", "coef0": 1e6}, r"coef0=1e\+06 makes it so large"),
         ({"kernel": "rbf", "alpha": 1e-11}, "Raise alpha"),
         ({"kernel": lambda A, B: 1e12 * A @ B.T}, "Let the kernel give smaller values"),
     ],
@@ -85,6 +96,17 @@ def ignoring_numbers(**options):
 def test_kernel_values_far_above_alpha_bring_a_warning(options, cause):
     with pytest.warns(UserWarning, match=rf"times alpha\. From 1e\+10 on.*{cause}"):
         ignoring_numbers(**options)
+
+
+@pytest.mark.filterwarnings("ignore:The largest value of kernel")
+@pytest.mark.parametrize(
+    ("options", "cause"),
+    [({"degree": 50}, "degree=50 makes"), ({"coef0": -1e10}, r"coef0=-1e\+10 makes")],
+)
+def test_an_error_names_the_parameter_that_is_its_cause(options, cause):
+    with pytest.raises(NumericalError, match=cause) as refused:
+        AssistedSVC(kernel="poly", **options).fit(Z, Y, human_labels=HUMAN)
+    assert "olumn" not in str(refused.value)
 
 
 def test_ordinary_kernels_bring_none():

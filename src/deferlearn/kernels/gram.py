@@ -174,6 +174,8 @@ class KernelGram:
         or else columns of it.
     """
 
+    remedy = ""  # what to change where the values are too large, in words
+
     def __init__(
         self, function: Callable[[Index, Index], Array], diagonal: Array, y: Array, memory: int
     ) -> None:

@@ -64,48 +64,59 @@ def advice_for(gram: Any, alpha: float) -> str:
     if isinstance(gram, LinearGram):
         return "A very small alpha does this: rescale X, or raise alpha."
     return (
-        f"The largest kernel value is {gram.diagonal.max() / alpha:.0e} times alpha: rescale the columns "
-        "of X or change the parameters of the kernel so that its values are smaller, or raise alpha."
+        f"The largest kernel value is {gram.diagonal.max() / alpha:.0e} times alpha. {gram.remedy}"
     )
 
 
-def warn_of_large_values(
-    X: Array, gram: Any, alpha: float, kernel: Any, degree: float, gamma: float, coef0: float
-) -> None:
-    """Say that values of a kernel are so far above alpha that digits are lost, and which to change.
+def kernel_remedy(X: Array, kernel: Any, degree: float, gamma: float, coef0: float) -> str:
+    """What to change where values of a kernel are too large.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
         The rows.
+    kernel, degree, gamma, coef0
+        As in `SVMObjective`.
+
+    Returns
+    -------
+    remedy : str
+        A sentence that names the parameter or the column.
+    """
+    if isinstance(kernel, str) and kernel == "rbf":
+        return "Raise alpha."
+    if not (isinstance(kernel, str) and kernel == "poly"):
+        return "Let the kernel give smaller values, or raise alpha."
+    inner = gamma * np.einsum("ij,ij->i", X, X)
+    if abs(coef0) > inner.max():
+        return f"coef0={coef0:g} makes it so large: take one that is closer to zero."
+    if degree >= HIGH_DEGREE:
+        return f"degree={degree:g} makes it so large: take a lower one."
+    largest = int(np.square(X).sum(axis=0).argmax())
+    return (
+        f"Rescale the columns of X, for example with StandardScaler (column {largest} is the largest, up "
+        f"to {np.abs(X[:, largest]).max():.2g}), or raise alpha."
+    )
+
+
+def warn_of_large_values(gram: Any, alpha: float, kernel: Any) -> None:
+    """Say that values of a kernel are so far above alpha that digits are lost, and what to change.
+
+    Parameters
+    ----------
     gram : KernelGram
-        Their kernel values.
+        Values of the kernel.
     alpha : float
         In the engine's units.
-    kernel, degree, gamma, coef0
+    kernel
         As in `SVMObjective`.
     """
     ratio = float(gram.diagonal.max(initial=0.0)) / alpha
     if ratio < LARGE_KERNEL:
         return
-    change = "Let the kernel give smaller values, or raise alpha."
-    if kernel == "rbf":
-        change = "Raise alpha."
-    elif kernel == "poly":
-        inner = gamma * np.einsum("ij,ij->i", X, X)
-        largest = int(np.square(X).sum(axis=0).argmax())
-        if abs(coef0) > inner.max():
-            change = f"coef0={coef0:g} makes them so: take one that is closer to zero."
-        elif degree >= HIGH_DEGREE:
-            change = f"degree={degree:g} makes them so: take a lower one."
-        else:
-            change = (
-                f"Rescale the columns of X, for example with StandardScaler (column {largest} is the "
-                f"largest, up to {np.abs(X[:, largest]).max():.2g}), or raise alpha."
-            )
     warnings.warn(
         f"The largest value of kernel={kernel!r} is {ratio:.0e} times alpha. From {LARGE_KERNEL:.0e} on "
-        f"the results lose digits, since kernel values are rounded. {change}",
+        f"the results lose digits, since kernel values are rounded. {gram.remedy}",
         UserWarning,
         stacklevel=4,
     )

@@ -14,10 +14,10 @@ from deferlearn._utils.checks import check_flag
 from deferlearn._utils.digest import digest
 from deferlearn._utils.threads import one_blas_thread
 from deferlearn._utils.types import Array, Bools, Index
-from deferlearn.kernels import LinearGram, kernel_function, make_gram
+from deferlearn.kernels import KernelGram, LinearGram, kernel_function, make_gram
 from deferlearn.kernels.doubledouble import weighted_row_sum
 from deferlearn.objective import solver
-from deferlearn.objective.advice import unequal_columns, warn_of_large_values
+from deferlearn.objective.advice import kernel_remedy, unequal_columns, warn_of_large_values
 from deferlearn.objective.arrays import Ends
 from deferlearn.objective.evaluation import exact_gains, idle_end, leaves_nothing, optimal
 from deferlearn.objective.faint import faint_columns
@@ -178,9 +178,11 @@ class SVMObjective(Objective):
             rows, labels, kernel=kernel, degree=degree, gamma=self._gamma, coef0=coef0,
             offset=offset, memory=check_cache_size(cache_size),
         )  # fmt: skip
+        if isinstance(gram, KernelGram):
+            gram.remedy = kernel_remedy(X, kernel, degree, self._gamma, coef0)
         scaled = _scaled(alpha, gram.unit, weight)
         if callable(kernel) or kernel in ("poly", "rbf"):
-            warn_of_large_values(X, gram, scaled, kernel, degree, self._gamma, coef0)
+            warn_of_large_values(gram, scaled, kernel)
         self._problem = Problem(
             gram=gram,
             y=labels,
