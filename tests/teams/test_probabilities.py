@@ -76,6 +76,37 @@ def test_steps_of_grades_are_logistic_curves():
     np.testing.assert_allclose(p, theirs, atol=2e-3)
 
 
+@given(st.integers(0, 10**6), st.integers(3, 6))
+def test_the_grade_that_steps_vote_for_costs_least(seed, n_classes):
+    """By its own probabilities, also where steps contradict each other: no grade is off by less."""
+    rng = np.random.RandomState(seed)
+    codes = rng.randint(n_classes, size=60)
+    coding, _ = code_classes(np.arange(n_classes), "grades")
+    scores = coding.signs(codes) * rng.uniform(0, 2) + rng.normal(size=(60, n_classes - 1))
+    log_p = calibrate_classes(scores, codes, coding, votes=True)(scores)
+    np.testing.assert_allclose(np.exp(log_p).sum(axis=1), 1.0)
+    grades = np.arange(n_classes)
+    off = np.exp(log_p) @ np.abs(grades[:, None] - grades)
+    # No probability is 0, which moves the median by a hair where two grades are equally good.
+    own = off[np.arange(60), coding.by_votes(scores)]
+    np.testing.assert_allclose(own, off.min(axis=1), atol=1e-4)
+
+
+def test_sided_steps_are_the_curves_of_two_classes():
+    rng = np.random.RandomState(0)
+    codes = rng.randint(3, size=500)
+    coding, _ = code_classes(np.arange(3), "grades")
+    scores = coding.signs(codes) + rng.normal(size=(500, 2))
+    scores[:, 1] = np.minimum(scores[:, 1], scores[:, 0])
+    p = np.exp(calibrate_classes(scores, codes, coding, votes=True)(scores))
+    alone = [expit(calibrate_sides(scores[:, k], codes > k)(scores[:, k])) for k in (0, 1)]
+    falling = alone[0] > alone[1]
+    assert falling.mean() > 0.7
+    for k in (0, 1):
+        reached = p[falling, k + 1 :].sum(axis=1)
+        np.testing.assert_allclose(reached, alone[k][falling], atol=1e-5)
+
+
 def test_steps_that_contradict_each_other_are_made_to_fall():
     coding, _ = code_classes(np.arange(3), "grades")
     rng = np.random.RandomState(1)

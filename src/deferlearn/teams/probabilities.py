@@ -17,6 +17,7 @@ from deferlearn.teams.calibration import Calibration, calibrate
 from deferlearn.teams.odds import (
     AnyCalibration,
     SidedCalibration,
+    SidedStepCalibration,
     SoftmaxCalibration,
     StepCalibration,
     log_softmax,
@@ -85,7 +86,8 @@ def calibrate_classes(
     coding : Coding
         The classes.
     votes : bool, default=False
-        Whether the machine answers with the class of the largest score: then that is the most probable.
+        Whether the machine answers with the class of the largest score, which is then the most probable; or
+        with as many steps as have positive scores, which is then the median grade.
 
     Returns
     -------
@@ -93,6 +95,15 @@ def calibrate_classes(
         From scores to logarithms of probabilities.
     """
     if coding.kind == GRADES and scores.shape[1] == len(coding.classes) - 1:
+        if votes:
+            sides = [
+                calibrate_sides(*step)
+                for step in zip(scores.T, coding.signs(codes).T > 0, strict=True)
+            ]
+            return SidedStepCalibration(
+                np.array([side.negative for side in sides]),
+                np.array([side.positive for side in sides]),
+            )
         ones = np.ones(len(codes))
         curves = [_step(scores[:, k], signs, ones) for k, signs in enumerate(coding.signs(codes).T)]
         return StepCalibration(
