@@ -26,7 +26,7 @@ from deferlearn.teams.policy import DeferralPolicy, resolve_policy
 from deferlearn.teams.ranking import BySureness, Constant, Ranking, sureness
 from deferlearn.teams.samples import Samples
 from deferlearn.teams.selector import Selector
-from deferlearn.teams.team import SVMTeam
+from deferlearn.teams.svm_team import SVMTeam
 from deferlearn.teams.threshold import Threshold, ranks_among, threshold_at, threshold_from_folds
 
 if TYPE_CHECKING:

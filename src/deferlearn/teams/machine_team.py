@@ -13,7 +13,7 @@ from deferlearn.teams.context import FoldContext
 from deferlearn.teams.folds import random_folds
 from deferlearn.teams.parameters import check_folds, draw_seed
 from deferlearn.teams.samples import Samples
-from deferlearn.teams.team import SVMTeam
+from deferlearn.teams.svm_team import SVMTeam
 
 
 @dataclass(eq=False, repr=False)
