@@ -52,7 +52,26 @@ def calibrate_sides(scores: Array, second: Bools) -> SidedCalibration:
     return SidedCalibration(no, yes)
 
 
-def _fit_side(sure: Array, right: Bools) -> tuple[float, float]:
+def calibrate_log_odds(scores: Array, second: Bools) -> SidedCalibration:
+    """Fit to samples that the machine had not seen how far its log-odds can be trusted.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_samples,)
+        Log-odds of the second class, of a machine that has been calibrated or is the mean of several.
+    second : ndarray of bool of shape (n_samples,)
+        Whether a sample is of the second class.
+
+    Returns
+    -------
+    calibration : callable
+        The log-odds times a number, so that the answer stays the likelier one.
+    """
+    _, slope = _fit_side(np.abs(scores), (scores > 0) == second, with_offset=False)
+    return SidedCalibration((0.0, slope), (0.0, slope))
+
+
+def _fit_side(sure: Array, right: Bools, with_offset: bool = True) -> tuple[float, float]:
     """Offset and slope, neither negative, of the log-odds of being right."""
     if len(sure) == 0:
         return 0.0, 0.0
@@ -68,7 +87,10 @@ def _fit_side(sure: Array, right: Bools) -> tuple[float, float]:
             expit(F) - target
         ) / len(F)
 
-    found = minimize(loss, np.ones(2), jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * 2)
+    ends = [(0.0, None if with_offset else 0.0), (0.0, None)]
+    found = minimize(
+        loss, np.array([1.0 * with_offset, 1.0]), jac=True, method="L-BFGS-B", bounds=ends
+    )
     return float(found.x[0]), float(found.x[1]) / spread
 
 

@@ -20,7 +20,7 @@ from deferlearn.teams.context import FoldContext, HeldOutScores, scores_by_fitti
 from deferlearn.teams.decider import Decider
 from deferlearn.teams.odds import class_probabilities
 from deferlearn.teams.parameters import count_of, error_weights, sample_weights
-from deferlearn.teams.probabilities import calibrate_classes, calibrate_sides
+from deferlearn.teams.probabilities import calibrate_classes, calibrate_log_odds, calibrate_sides
 from deferlearn.teams.samples import Samples
 from deferlearn.teams.team_answers import Answers, team_labels
 from deferlearn.teams.threshold import Threshold, first_of
@@ -244,14 +244,20 @@ class Team(ClassifierMixin, BaseEstimator):
         """How many columns of X hold the machine's scores."""
         return score_columns(len(self.classes_)) if self._given_scores else 0
 
-    def _learn_probabilities(self, samples: Samples, decision: Array) -> None:
-        """Learn the probabilities of the classes from decision values of held-out samples."""
+    def _learn_probabilities(
+        self, samples: Samples, decision: Array, log_odds: bool = False
+    ) -> None:
+        """Learn the probabilities of the classes from decision values of held-out samples.
+
+        ``log_odds`` says whether those of two classes are log-odds already.
+        """
         # Where errors on some samples cost more, the likelier class need not be the better answer.
         votes = bool(np.ptp(samples.weights) == 0.0)
         if samples.coding.several:
             self._odds = calibrate_classes(decision, samples.codes, samples.coding, votes)
         elif votes:
-            self._odds = calibrate_sides(decision, samples.codes == 1)
+            learn = calibrate_log_odds if log_odds else calibrate_sides
+            self._odds = learn(decision, samples.codes == 1)
         else:
             self._odds = calibrate(decision, samples.y, np.ones(len(samples)))
         self._held_out = self._probabilities(decision)
