@@ -76,12 +76,13 @@ def main() -> None:
     parser.add_argument(
         "--seed", type=int, default=1000, help="seed of the first split (default: 1000)"
     )
+    parser.add_argument("--data", choices=DATA, nargs="+", default=list(DATA), help="default: all")
     options = parser.parse_args()
     print(
         "| data | machine | calibration | ECE | mean ECE | log loss | ours minus this, mean ECE |"
     )
     print("|---|---|---|---|---|---|---|")
-    for name in DATA:
+    for name in options.data:
         rows = [measures_on(name, options.seed + k) for k in range(options.splits)]
         for machine, who in rows[0]:
             errors, losses, truth, p, known = zip(*(row[machine, who] for row in rows), strict=True)

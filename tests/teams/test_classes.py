@@ -133,6 +133,15 @@ def test_the_likeliest_class_is_the_answer(name):
         np.testing.assert_allclose(p[np.arange(N), team.predict(X)], best, atol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["assisted", "uncertainty"])
+def test_the_grade_that_is_expected_to_be_off_least_is_the_answer(name):
+    X, y, said = data(seed=2)
+    team = fit(team_of(name, classes="grades"), X, y, said)
+    places = np.arange(K)
+    off = team.predict_proba(X) @ np.abs(places[:, None] - places)
+    np.testing.assert_allclose(off[np.arange(N), team.predict(X)], off.min(axis=1), atol=1e-4)
+
+
 @pytest.mark.parametrize(
     "name", ["uncertainty", "advantage", "assisted", "blend", "OvA", "any machine"]
 )

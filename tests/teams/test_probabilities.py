@@ -5,11 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
-from scipy.special import expit, log_softmax, softmax
+from scipy.special import expit, log_softmax, logit, softmax
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
 from deferlearn.humans.coding import code_classes
-from deferlearn.teams.probabilities import calibrate_classes, calibrate_sides
+from deferlearn.teams.automation import FullAutomation
+from deferlearn.teams.probabilities import calibrate_classes, calibrate_log_odds, calibrate_sides
 
 
 def drawn(n=4000, n_classes=3, seed=0, slope=2.0, offsets=(0.5, -0.5, 0.0)):
@@ -76,6 +78,37 @@ def test_steps_of_grades_are_logistic_curves():
     np.testing.assert_allclose(p, theirs, atol=2e-3)
 
 
+@given(st.integers(0, 10**6), st.integers(3, 6))
+def test_the_grade_that_steps_vote_for_costs_least(seed, n_classes):
+    """By its own probabilities, also where steps contradict each other: no grade is off by less."""
+    rng = np.random.RandomState(seed)
+    codes = rng.randint(n_classes, size=60)
+    coding, _ = code_classes(np.arange(n_classes), "grades")
+    scores = coding.signs(codes) * rng.uniform(0, 2) + rng.normal(size=(60, n_classes - 1))
+    log_p = calibrate_classes(scores, codes, coding, votes=True)(scores)
+    np.testing.assert_allclose(np.exp(log_p).sum(axis=1), 1.0)
+    grades = np.arange(n_classes)
+    off = np.exp(log_p) @ np.abs(grades[:, None] - grades)
+    # No probability is 0, which moves the median by a hair where two grades are equally good.
+    own = off[np.arange(60), coding.by_votes(scores)]
+    np.testing.assert_allclose(own, off.min(axis=1), atol=1e-4)
+
+
+def test_sided_steps_are_the_curves_of_two_classes():
+    rng = np.random.RandomState(0)
+    codes = rng.randint(3, size=500)
+    coding, _ = code_classes(np.arange(3), "grades")
+    scores = coding.signs(codes) + rng.normal(size=(500, 2))
+    scores[:, 1] = np.minimum(scores[:, 1], scores[:, 0])
+    p = np.exp(calibrate_classes(scores, codes, coding, votes=True)(scores))
+    alone = [expit(calibrate_sides(scores[:, k], codes > k)(scores[:, k])) for k in (0, 1)]
+    falling = alone[0] > alone[1]
+    assert falling.mean() > 0.7
+    for k in (0, 1):
+        reached = p[falling, k + 1 :].sum(axis=1)
+        np.testing.assert_allclose(reached, alone[k][falling], atol=1e-5)
+
+
 def test_steps_that_contradict_each_other_are_made_to_fall():
     coding, _ = code_classes(np.arange(3), "grades")
     rng = np.random.RandomState(1)
@@ -107,6 +140,30 @@ def test_sides_are_logistic_curves_where_these_agree_with_the_answers():
         np.testing.assert_allclose(
             p[rows], theirs.predict_proba(scores[rows, None])[:, 1], atol=5e-3
         )
+
+
+def test_log_odds_are_stretched_to_what_happens():
+    """Against scikit-learn's logistic regression without an offset."""
+    rng = np.random.RandomState(0)
+    scores = rng.normal(size=20_000)
+    second = rng.uniform(size=20_000) < expit(1.7 * scores)
+    found = calibrate_log_odds(scores, second)
+    theirs = LogisticRegression(C=1e6, fit_intercept=False).fit(scores[:, None], second)
+    np.testing.assert_allclose(found(scores), theirs.coef_[0, 0] * scores, atol=5e-3)
+    # Where the scores say the opposite of what happens, nothing is known; the answer stays.
+    assert not calibrate_log_odds(scores, ~second)(scores).any()
+
+
+def test_a_forest_is_not_bent_twice():
+    """Its margins are log-odds already, so the probabilities are those up to a factor near 1."""
+    rng = np.random.RandomState(0)
+    X = rng.normal(size=(300, 3))
+    y = rng.uniform(size=300) < expit(2 * X[:, 0])
+    team = FullAutomation(machine=RandomForestClassifier(30), random_state=0).fit(X, y)
+    margin, p = team.decision_function(X), team.predict_proba(X)[:, 1]
+    factor = logit(p) / margin
+    np.testing.assert_allclose(factor, factor[0], rtol=1e-9)
+    assert 0.7 < factor[0] < 1.3
 
 
 @given(st.integers(0, 10**6), st.floats(0.0, 1.0))

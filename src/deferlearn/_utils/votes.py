@@ -1,9 +1,32 @@
-"""From decision values to answers; numpy alone, since stored models decide by it."""
+"""From classes to what machines should say, and from decision values to answers.
+
+numpy alone, since stored models decide by it.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deferlearn._utils.types import Array
+
+
+def right_votes(codes: NDArray[np.integer], n_classes: int, graded: bool) -> Array:
+    """What each machine should say of samples: -1 or +1.
+
+    Parameters
+    ----------
+    codes : ndarray of int of shape (n_samples,)
+        The places of the classes of samples.
+    n_classes : int
+        Number of classes.
+    graded : bool
+        Whether there is a machine per step from a grade to the next, and not one per class.
+
+    Returns
+    -------
+    votes : ndarray of shape (n_machines, n_samples)
+    """
+    places = np.arange(n_classes)[:, None]
+    return np.where(codes >= places[1:] if graded else codes == places, 1.0, -1.0)
 
 
 def answers_by_votes(decision: Array, n_classes: int) -> NDArray[np.int64]:

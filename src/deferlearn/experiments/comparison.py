@@ -11,8 +11,8 @@ from deferlearn.experiments.comparison_peers import (
     CLASS_PEERS,
     PEERS,
     Candidate,
+    Judged,
     grid_of,
-    judged,
     peer_rows,
 )
 from deferlearn.experiments.jobs import Job, Row
@@ -149,14 +149,14 @@ def search_rows(
             trained = not getattr(found.team, "shares_machines", True)
             key = (str(found.params), found.share, budget if trained else None)
             if key not in fitted:
-                fitted[key] = own.fit(found, budget)
-            team = fitted[key]
+                fitted[key] = Judged(own.fit(found, budget), split)
+            team = fitted[key].team
             # A team that was trained for a budget may have found that fewer should be deferred.
             most = min(team.deferral_rate_, budget) if trained else found.share * budget
             yield {
                 "budget": budget,
                 "method": name,
-                **judged(team, split, most),
+                **fitted[key].row(most),
                 "cv_error": -found.score,
                 "policy": str(found.params["policy"]),
                 "machine": machine_of(found.params),

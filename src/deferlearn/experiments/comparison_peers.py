@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from time import process_time
 from typing import Any
 
@@ -176,13 +177,13 @@ def peer_rows(
                     chosen.settings is None
                 ):  # the rate of the test part is given, so no threshold matters
                     team.set_params(cv=None)
-                fitted[key] = team.fit(split.X_train, split.y_train, human_labels=split.human_train)
-            team = fitted[key]
-            most = team.deferral_rate_ if trained else budget
+                team.fit(split.X_train, split.y_train, human_labels=split.human_train)
+                fitted[key] = Judged(team, split)
+            most = fitted[key].team.deferral_rate_ if trained else budget
             yield {
                 "budget": budget,
                 "method": name,
-                **judged(team, split, 0.0 if chosen.policy == ALONE else most),
+                **fitted[key].row(0.0 if chosen.policy == ALONE else most),
                 "cv_error": errors[best],
                 "policy": chosen.policy,
                 "machine": chosen.machine,
@@ -219,14 +220,35 @@ def error_of(answers: Labels, split: ComparisonSplit) -> float:
     return float(np.mean(answers != split.y_test))
 
 
-def judged(team: Any, split: ComparisonSplit, budget: float) -> Row:
-    """What a fitted team does on the test part, where the human may take this share of the cases."""
-    asked = team.defer_top(split.X_test, float(budget))
-    answer = np.where(asked, split.human_test, team.predict(split.X_test))
-    return {
-        "error": error_of(answer, split),
-        "asked": float(asked.mean()),
-        "humans": error_of(split.human_test, split),
-        "n_train": len(split.y_train),
-        "n_test": len(split.y_test),
-    }
+@dataclass
+class Judged:
+    """A fitted team on the test part of a split.
+
+    Attributes
+    ----------
+    team : Team
+        Fitted on the training part.
+    split : ComparisonSplit
+        The split.
+    """
+
+    team: Any
+    split: ComparisonSplit
+
+    @cached_property
+    def said(self) -> Labels:
+        """The machine's answers, which are the same at every budget."""
+        answers: Labels = self.team.predict(self.split.X_test)
+        return answers
+
+    def row(self, budget: float) -> Row:
+        """What the team does where the human may take this share of the cases."""
+        split = self.split
+        asked = self.team.defer_top(split.X_test, float(budget))
+        return {
+            "error": error_of(np.where(asked, split.human_test, self.said), split),
+            "asked": float(asked.mean()),
+            "humans": error_of(split.human_test, split),
+            "n_train": len(split.y_train),
+            "n_test": len(split.y_test),
+        }

@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from deferlearn._utils.checks import plain
 from deferlearn._utils.products import row_products
 from deferlearn._utils.types import Array
-from deferlearn._utils.votes import answers_by_votes
+from deferlearn._utils.votes import answers_by_votes, right_votes
 from deferlearn.humans.answers import (
     NUMERIC,
     WORD_HINT,
@@ -74,10 +74,7 @@ class Coding:
         """What each machine should say (-1, +1), as columns: (n_samples, n_machines)."""
         if self.kind == TWO:
             return np.where(codes == 1, 1.0, -1.0)[:, None]
-        places = np.arange(len(self.classes))
-        if self.kind == GRADES:
-            return np.where(codes[:, None] >= places[None, 1:], 1.0, -1.0)
-        return np.where(codes[:, None] == places[None, :], 1.0, -1.0)
+        return np.ascontiguousarray(right_votes(codes, len(self.classes), self.kind == GRADES).T)
 
     def by_votes(self, decision: Array) -> Codes:
         """Answers by decision values: of one machine, of one per class, or of one per step of a grade."""

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from deferlearn._utils.checks import is_whole, plain
 from deferlearn._utils.threads import side_by_side
 from deferlearn._utils.types import Array
+from deferlearn._utils.votes import right_votes
 from deferlearn.objective.sum import SumObjective
 from deferlearn.objective.svm import SVMObjective
 from deferlearn.objective.validation import check_cache_size, count_jobs
@@ -55,11 +56,9 @@ def class_labels(codes: ArrayLike, n_classes: int, kind: Kind) -> Array:
         raise ValueError(
             f"codes must be between 0 and {n_classes - 1}, got {given[bad[0]]} at index {bad[0]}."
         )
-    if kind == "classes":
-        return np.where(np.arange(n_classes)[:, None] == given, 1.0, -1.0)
-    if kind == "grades":
-        return np.where(np.arange(n_classes - 1)[:, None] < given, 1.0, -1.0)
-    raise ValueError(f"kind={kind!r} is not known; use 'classes' or 'grades'.")
+    if kind not in ("classes", "grades"):
+        raise ValueError(f"kind={kind!r} is not known; use 'classes' or 'grades'.")
+    return right_votes(given, n_classes, kind == "grades")
 
 
 def class_objective(

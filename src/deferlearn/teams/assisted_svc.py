@@ -9,25 +9,24 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from deferlearn._utils.progress import Progress, in_words, sometimes, watched_by
-from deferlearn._utils.types import Array, Bools, Index
+from deferlearn._utils.types import Array
 from deferlearn.bounds import certificate
 from deferlearn.bounds.certificate import Certificate
-from deferlearn.humans.coding import Coding
 from deferlearn.humans.human import Human
 from deferlearn.humans.losses import check_bound
 from deferlearn.objective import SumObjective, SVMObjective
 from deferlearn.selection import SelectionResult
-from deferlearn.teams.context import SELECTION, FoldContext, HeldOutScores, places
+from deferlearn.teams.assisted_folds import AssistedFolds, seen_by
+from deferlearn.teams.context import SELECTION, FoldContext, HeldOutScores
 from deferlearn.teams.folds import random_folds
-from deferlearn.teams.held_out import held_out
 from deferlearn.teams.packing import pack, unpack
 from deferlearn.teams.parameters import check_assisted_svc, count_of, draw_seed, share_of
 from deferlearn.teams.policy import DeferralPolicy, resolve_policy
-from deferlearn.teams.ranking import BySureness, Constant, Ranking, sureness
+from deferlearn.teams.ranking import BySureness, Constant, Ranking
 from deferlearn.teams.samples import Samples
 from deferlearn.teams.selector import Selector
-from deferlearn.teams.team import SVMTeam
-from deferlearn.teams.threshold import Threshold, ranks_among, threshold_at, threshold_from_folds
+from deferlearn.teams.svm_team import SVMTeam
+from deferlearn.teams.threshold import Threshold, threshold_at, threshold_from_folds
 
 if TYPE_CHECKING:
     from deferlearn.teams.machine import MachineObjective
@@ -44,25 +43,6 @@ class _Selected(NamedTuple):
     objective: "MachineObjective"
     result: SelectionResult
     rest: "MachineObjective"
-
-
-class _FoldFit(NamedTuple):
-    """Without a fold: decision values of the fold and of the others, and which of these were deferred."""
-
-    margin: Array
-    own_margin: Array
-    deferred: Bools
-
-    @property
-    def rate(self) -> float:
-        return float(self.deferred.mean())
-
-
-def _seen_by(policy: DeferralPolicy, margin: Array, coding: Coding) -> Array:
-    """Decision values as a policy sees them: of several classes, how sure the machine is, or all."""
-    if margin.ndim == 1 or policy.signed:
-        return margin
-    return sureness(margin, len(coding.classes))
 
 
 @dataclass(eq=False, repr=False)
@@ -381,51 +361,14 @@ class AssistedSVC(SVMTeam):
         self._say(f"deferred {count} of at most {budget}: g - c = {value:.6g}")
         return selected
 
-    def _parts(self, context: FoldContext, ratio: float) -> tuple[Any, list[_FoldFit]]:
-        """Selection and machine without each fold, at the ratio for all samples, and their name."""
-        n, budget = len(context.samples), count_of(self.budget, len(context.samples))
-        # Of n samples a part with m has round(budget m / n) to defer.
-        counts = [round(budget * len(rest) / n) for rest, _ in context.splits]
-        selector = self._selector(context.seed).for_part(ratio, 1.0 - 1.0 / len(counts))
-        key = ("parts", context.machine, self.margin, self.deferral_cost, selector, *counts)
-        parts = context.once(
-            key,
-            lambda: held_out(
-                _select_without,
-                context.splits,
-                context.samples,
-                context.samples.hinge_cost(self.deferral_cost),
-                selector,
-                each=counts,
-                n_jobs=context.n_jobs,
-            ),
-        )
-        return key, parts
-
-    def _policies(
-        self, policy: DeferralPolicy, context: FoldContext, ratio: float, *, own: bool
-    ) -> list[DeferralPolicy]:
-        """The policy learned without each fold, from held-out margins or from the machine's own."""
-        key, parts = self._parts(context, ratio)
-        margin = context.join([part.margin for part in parts])
-        seen = [
-            (
-                _seen_by(policy, part.own_margin if own else margin[rest], context.samples.coding),
-                part.deferred,
-            )
-            for (rest, _), part in zip(context.splits, parts, strict=True)
-        ]
-        return context.once(
-            ("policies", context.name_of(policy), own, *key),
-            lambda: held_out(
-                _learn_without,
-                context.splits,
-                policy,
-                context.samples,
-                context.seed,
-                each=seen,
-                n_jobs=context.n_jobs,
-            ),
+    def _without_folds(self, context: FoldContext, ratio: float) -> AssistedFolds:
+        """Selections, machines and policies without each fold, at the ratio for all samples."""
+        shrunk = 1.0 - 1.0 / len(context.folds)
+        return AssistedFolds(
+            context,
+            self._selector(context.seed).for_part(ratio, shrunk),
+            count_of(self.budget, len(context.samples)),
+            float(self.deferral_cost),
         )
 
     def _fit_policy(self, policy: DeferralPolicy, context: FoldContext) -> None:
@@ -443,7 +386,7 @@ class AssistedSVC(SVMTeam):
         rate = len(self.deferred_indices_) / len(samples)
         own = self._machine.decision_function(samples.X)
         if rate in (0.0, 1.0) or (self.cv is None and not context.folds):
-            seen = _seen_by(policy, own, samples.coding)
+            seen = seen_by(policy, own, samples.coding)
             policy.fit(samples.X, seen, self.deferred_, seed)
             threshold = threshold_at(policy.deferral_score(samples.X, seen), rate, seed)
         else:
@@ -474,41 +417,28 @@ class AssistedSVC(SVMTeam):
         if self.cv is None and not context.folds:
             return
         if not context.folds:
-            folds = random_folds(self.cv, samples.X, samples.codes, context.seed)
-            context = replace(context, folds=folds)
-        _, parts = self._parts(context, self.selection_.submodularity_ratio)
-        self._learn_probabilities(samples, context.join([part.margin for part in parts]))
+            made = random_folds(self.cv, samples.X, samples.codes, context.seed)
+            context = replace(context, folds=made)
+        folds = self._without_folds(context, self.selection_.submodularity_ratio)
+        self._learn_probabilities(samples, folds.margin)
 
     def _held_out_threshold(
         self, policy: DeferralPolicy, context: FoldContext, own: Array, rate: float
     ) -> Threshold:
         """Fit the policy, and find the threshold by ranks of held-out samples."""
-        samples, seed, n_folds = context.samples, context.seed, len(context.folds)
-        ratio = self.selection_.submodularity_ratio
-        _, parts = self._parts(context, ratio)
-        margin = context.join([part.margin for part in parts])
+        samples, coding = context.samples, context.samples.coding
+        folds = self._without_folds(context, self.selection_.submodularity_ratio)
         unfitted = clone(policy)
-        coding = samples.coding
-        seen = _seen_by(policy, own if policy.features == "margin" else margin, coding)
-        policy.fit(samples.X, seen, self.deferred_, seed)
+        seen = seen_by(policy, own if policy.features == "margin" else folds.margin, coding)
+        policy.fit(samples.X, seen, self.deferred_, context.seed)
         # A policy that ranks by the margin alone has learned no more from a fold than the direction.
         # A fold that is wrong about it would rank from the wrong end, so the policy of all samples is used.
+        n_folds = len(context.folds)
         policies = (
-            [policy] * n_folds
-            if policy.ranks_by_margin
-            else self._policies(unfitted, context, ratio, own=False)
+            [policy] * n_folds if policy.ranks_by_margin else folds.policies(unfitted, own=False)
         )
-        ranks = []
-        for k, ((rest, fold), part) in enumerate(zip(context.splits, parts, strict=True)):
-            new, old = (
-                policies[k].deferral_score(
-                    samples.seen_by(rows, rest), _seen_by(policy, seen, coding)
-                )
-                for rows, seen in ((fold, part.margin), (rest, part.own_margin))
-            )
-            ranks.append(ranks_among(new, old, k, n_folds))
-        scores = policy.deferral_score(samples.X, _seen_by(policy, own, coding))
-        return threshold_from_folds(context.join(ranks), scores, rate, n_folds, seed)
+        scores = policy.deferral_score(samples.X, seen_by(policy, own, coding))
+        return threshold_from_folds(folds.ranks(policies), scores, rate, n_folds, context.seed)
 
     def held_out_scores(self, context: FoldContext) -> HeldOutScores:
         """Decision values and deferral scores of held-out samples; see `Team.held_out_scores`.
@@ -527,24 +457,9 @@ class AssistedSVC(SVMTeam):
             ratio = self._select(context, delta=delta).result.submodularity_ratio
         else:
             ratio = float(self.submodularity_ratio)
-        _, parts = self._parts(context, ratio)
-        policies = self._policies(policy, context, ratio, own=policy.features == "margin")
-        scores = [
-            places(
-                one.deferral_score(
-                    samples.seen_by(fold, rest), _seen_by(policy, part.margin, samples.coding)
-                ),
-                part.rate,
-            )
-            for (rest, fold), one, part in zip(context.splits, policies, parts, strict=True)
-        ]
-        rate = context.mean_rate([part.rate for part in parts])
-        # Counts of parts are rounded, which must not add up to more than the budget.
-        return HeldOutScores(
-            samples.coding.by_votes(context.join([part.margin for part in parts])),
-            context.join(scores),
-            min(rate, share_of(self.budget, len(samples))),
-        )
+        folds = self._without_folds(context, ratio)
+        policies = folds.policies(policy, own=policy.features == "margin")
+        return folds.scores(policies, share_of(self.budget, len(samples)))
 
     def _warn_of_lost_classes(self, samples: Samples) -> None:
         """Warn, with counts, if humans take all samples of a class."""
@@ -581,7 +496,7 @@ class AssistedSVC(SVMTeam):
 
     def _rank(self, X: Any) -> Array:
         policy = self.policy_
-        margin = _seen_by(policy, self._decide(X), self._coding) if policy.sees_margin else None
+        margin = seen_by(policy, self._decide(X), self._coding) if policy.sees_margin else None
         return policy.deferral_score(X, margin)
 
     def _ranking(self) -> Ranking | None:
@@ -649,28 +564,3 @@ class AssistedSVC(SVMTeam):
         if "selection_" in state:
             state["selection_"] = unpack(state["selection_"])
         super().__setstate__(state)
-
-
-def _select_without(
-    train: Index, test: Index, samples: Samples, loss: Array, selector: Selector, budget: int
-) -> _FoldFit:
-    part = samples.part(train)
-    result, rest = selector.run(part.objective(), loss[train], budget)
-    deferred = np.zeros(len(train), dtype=bool)
-    deferred[result.order] = True
-    machine = part.machine_in(rest)
-    new = machine.decision_function(samples.seen_by(test, train))
-    return _FoldFit(new, part.own_decisions(rest, machine), deferred)
-
-
-def _learn_without(
-    train: Index,
-    test: Index,
-    policy: DeferralPolicy,
-    samples: Samples,
-    seed: int,
-    seen: tuple[Array, Bools],
-) -> DeferralPolicy:
-    """A policy that has not seen a fold; ``seen`` are margins of the others, and who was deferred."""
-    margin, deferred = seen
-    return clone(policy).fit(samples.seen_by(train, train), margin, deferred, seed)

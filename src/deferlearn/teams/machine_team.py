@@ -13,7 +13,7 @@ from deferlearn.teams.context import FoldContext
 from deferlearn.teams.folds import random_folds
 from deferlearn.teams.parameters import check_folds, draw_seed
 from deferlearn.teams.samples import Samples
-from deferlearn.teams.team import SVMTeam
+from deferlearn.teams.svm_team import SVMTeam
 
 
 @dataclass(eq=False, repr=False)
@@ -51,7 +51,9 @@ class MachineTeam(SVMTeam):
         """Learn probabilities from held-out samples; of several classes, margins are probabilities."""
         self._odds = None
         if context.folds and not context.samples.coding.several:
-            self._learn_probabilities(context.samples, context.margins()[0])
+            # Margins of machines other than SVMs are calibrated already.
+            calibrated = context.samples.settings.needs_folds
+            self._learn_probabilities(context.samples, context.margins()[0], calibrated)
         elif context.folds:
             self._held_out = np.exp(context.margins()[0])
 

@@ -64,16 +64,50 @@ class StepCalibration:
         """Logarithms of probabilities: (n_samples, n_classes)."""
         reached = logistic(self.slopes * scores + self.offsets)
         # To reach a grade is no more likely than to reach the one below.
-        reached = np.minimum.accumulate(reached, axis=1)
-        ends = np.ones((len(reached), 1))
-        share = -np.diff(np.hstack([ends, reached, 0.0 * ends]), axis=1)
-        return floored(np.log(np.maximum(share, SMALLEST)))
+        return _by_steps(np.minimum.accumulate(reached, axis=1))
 
 
-AnyCalibration = SoftmaxCalibration | StepCalibration
+@dataclass(frozen=True, eq=False)
+class SidedStepCalibration:
+    """A score per step from one grade to the next, for a machine that answers by how many are positive.
+
+    Each step is a `SidedCalibration`, so that the answer is the median grade, which costs least.
+
+    Attributes
+    ----------
+    negative, positive : ndarray of shape (n_steps, 2)
+        Offset and slope of each step, as there.
+    """
+
+    negative: Array
+    positive: Array
+
+    def __call__(self, scores: Array) -> Array:
+        """Logarithms of probabilities: (n_samples, n_classes)."""
+        sure = np.abs(scores)
+        no, yes = (one[:, 0] + one[:, 1] * sure for one in (self.negative, self.positive))
+        reached = logistic(np.where(scores > 0, yes, -no))
+        # Sorted, they fall, and as many as before are above 1/2.
+        return _by_steps(-np.sort(-reached, axis=1))
+
+
+def _by_steps(reached: Array) -> Array:
+    """Logarithms of the probabilities of grades, from those of reaching each but the lowest."""
+    ends = np.ones((len(reached), 1))
+    share = -np.diff(np.hstack([ends, reached, 0.0 * ends]), axis=1)
+    return floored(np.log(np.maximum(share, SMALLEST)))
+
+
+AnyCalibration = SoftmaxCalibration | StepCalibration | SidedStepCalibration
 KINDS: dict[str, Any] = {
     kind.__name__: kind
-    for kind in (Calibration, SidedCalibration, SoftmaxCalibration, StepCalibration)
+    for kind in (
+        Calibration,
+        SidedCalibration,
+        SoftmaxCalibration,
+        StepCalibration,
+        SidedStepCalibration,
+    )
 }
 
 

@@ -17,6 +17,7 @@ from deferlearn.teams.calibration import Calibration, calibrate
 from deferlearn.teams.odds import (
     AnyCalibration,
     SidedCalibration,
+    SidedStepCalibration,
     SoftmaxCalibration,
     StepCalibration,
     log_softmax,
@@ -51,7 +52,26 @@ def calibrate_sides(scores: Array, second: Bools) -> SidedCalibration:
     return SidedCalibration(no, yes)
 
 
-def _fit_side(sure: Array, right: Bools) -> tuple[float, float]:
+def calibrate_log_odds(scores: Array, second: Bools) -> SidedCalibration:
+    """Fit to samples that the machine had not seen how far its log-odds can be trusted.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_samples,)
+        Log-odds of the second class, of a machine that has been calibrated or is the mean of several.
+    second : ndarray of bool of shape (n_samples,)
+        Whether a sample is of the second class.
+
+    Returns
+    -------
+    calibration : callable
+        The log-odds times a number, so that the answer stays the likelier one.
+    """
+    _, slope = _fit_side(np.abs(scores), (scores > 0) == second, with_offset=False)
+    return SidedCalibration((0.0, slope), (0.0, slope))
+
+
+def _fit_side(sure: Array, right: Bools, with_offset: bool = True) -> tuple[float, float]:
     """Offset and slope, neither negative, of the log-odds of being right."""
     if len(sure) == 0:
         return 0.0, 0.0
@@ -67,7 +87,10 @@ def _fit_side(sure: Array, right: Bools) -> tuple[float, float]:
             expit(F) - target
         ) / len(F)
 
-    found = minimize(loss, np.ones(2), jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * 2)
+    ends = [(0.0, None if with_offset else 0.0), (0.0, None)]
+    found = minimize(
+        loss, np.array([1.0 * with_offset, 1.0]), jac=True, method="L-BFGS-B", bounds=ends
+    )
     return float(found.x[0]), float(found.x[1]) / spread
 
 
@@ -85,7 +108,8 @@ def calibrate_classes(
     coding : Coding
         The classes.
     votes : bool, default=False
-        Whether the machine answers with the class of the largest score: then that is the most probable.
+        Whether the machine answers with the class of the largest score, which is then the most probable; or
+        with as many steps as have positive scores, which is then the median grade.
 
     Returns
     -------
@@ -93,6 +117,15 @@ def calibrate_classes(
         From scores to logarithms of probabilities.
     """
     if coding.kind == GRADES and scores.shape[1] == len(coding.classes) - 1:
+        if votes:
+            sides = [
+                calibrate_sides(*step)
+                for step in zip(scores.T, coding.signs(codes).T > 0, strict=True)
+            ]
+            return SidedStepCalibration(
+                np.array([side.negative for side in sides]),
+                np.array([side.positive for side in sides]),
+            )
         ones = np.ones(len(codes))
         curves = [_step(scores[:, k], signs, ones) for k, signs in enumerate(coding.signs(codes).T)]
         return StepCalibration(

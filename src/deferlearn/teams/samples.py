@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from deferlearn.teams.machine import MachineObjective
 
 # Samples up to which the linear machine is followed from alpha to alpha.
-LINEAR_PATH = 1024
+LINEAR_PATH = 2048
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """Try teams with machines on held-out folds, and choose by what the team gets wrong there."""
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -8,55 +7,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
-from sklearn.exceptions import FitFailedWarning
 
 from deferlearn._utils.progress import Progress
-from deferlearn._utils.types import Array, Bools, Index
-from deferlearn.humans.answers import find_missing
-from deferlearn.humans.coding import Codes
-from deferlearn.humans.losses import majority_labels
-from deferlearn.metrics import evaluate_team, find_metric
-from deferlearn.objective import NumericalError
-from deferlearn.teams.blend import BlendSettings, in_words
-from deferlearn.teams.candidates import equip, resolve_team, suits
-from deferlearn.teams.choice import by_group, choose
+from deferlearn.teams.blend import BlendSettings
+from deferlearn.teams.candidates import equip, resolve_team
+from deferlearn.teams.choice import choose
 from deferlearn.teams.context import SELECTION, FoldContext, scores_by_fitting
 from deferlearn.teams.machine import MachineSettings
-from deferlearn.teams.machine_arrays import MachineError
 from deferlearn.teams.parameters import count_of, share_of
-from deferlearn.teams.samples import Samples
 from deferlearn.teams.team import Team
 from deferlearn.teams.threshold import first_of
+from deferlearn.teams.trial import Trial, judge
+from deferlearn.teams.trials import FINALIST, MACHINE, WINNER, Candidate, Trials, preference
 
-# What uncertainty triage stands for where it only finds the machines for teams that are not quick.
-PILOT = "every policy"
-# Units of a search's work beside the trials of its slow policies.
-MACHINE, FINALIST, WINNER = "machine", "finalist", "winner"
 # How long a trial of a team that trains machines of its own takes, compared with the folds of one machine.
 # It matters only until the first such trial is done.
 OWN_MACHINES = 10.0
-
-
-class Trial(NamedTuple):
-    """What a candidate did with samples that it had not seen, and what that is worth.
-
-    Attributes
-    ----------
-    deferred : ndarray of bool of shape (n_samples,)
-        The samples that went to the human.
-    by_fold : ndarray of shape (n_folds,)
-        The score in each fold, larger is better.
-    by_part : ndarray of shape (n_parts,)
-        The score in each independent part of the data: a sample, a group of samples, or a fold. Its mean
-        is the score of all samples.
-    share : float
-        The share of the budget that it was allowed to spend.
-    """
-
-    deferred: Bools
-    by_fold: Array
-    by_part: Array
-    share: float = 1.0
 
 
 class Outcome(NamedTuple):
@@ -87,10 +53,6 @@ class Outcome(NamedTuple):
     score: float
     share: float
     cv_results: dict[str, Any]
-
-
-# A policy, by its place among the policies, and its machine, by its place among the machines.
-Candidate = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -181,7 +143,7 @@ class Search:
         progress = Progress(self.units()) if progress is None else progress
         for context in (self.context, *self.repeats):
             context.forget(SELECTION)  # those of another budget
-        trials = _Trials(self, budget, progress)
+        trials = Trials(self, budget, progress)
         trials.try_quick()
         if self._can_blend():
             trials.try_blend()
@@ -237,49 +199,16 @@ class Search:
         shares = self.shares if shares is None else shares
         if not getattr(team, "shares_machines", True):  # it is trained for the whole of the budget
             shares = (1.0,)
+        costs = {name: self.common[name] for name in ("deferral_cost", "cost_matrix")}
         trials = []
         for share in shares:
             count = count_of(share * float(found.rate), len(found.score))
             deferred = first_of(found.score, count) & (found.score > -np.inf)
-            trials.append(self._scored(context, found.said, deferred)._replace(share=share))
+            trial = judge(context, found.said, deferred, self.groups, self.scoring, costs)
+            trials.append(trial._replace(share=share))
         return max(trials, key=lambda trial: float(trial.by_part.mean()))
 
-    def _scored(self, context: FoldContext, answers: Codes, deferred: Bools) -> Trial:
-        samples, folds = context.samples, context.folds
-        if self.scoring is None:
-            machine = samples.machine_cost(answers)
-            human = samples.human_cost(self.common["deferral_cost"])
-            gain = -np.where(deferred, human, machine)
-            by_fold = np.array([gain[fold].mean() for fold in folds])
-            return Trial(deferred, by_fold, by_group(gain, self.groups))
-        function, larger = find_metric(self.scoring)
-        # A cost that is asked for by name is that of the search's own parameters.
-        own = ("deferral_cost", "cost_matrix") if self.scoring == "cost" else ()
-        costs = {name: self.common[name] for name in own}
-        said = np.where(deferred, answers_of(samples), samples.classes[answers])
-
-        def value_in(fold: Index) -> float:
-            truth, part = samples.labels[fold], deferred[fold]
-            value = evaluate_team(
-                function,
-                truth,
-                said[fold],
-                lambda: part,
-                samples.classes,
-                ordered=samples.coding.graded,
-                **costs,
-            )
-            if not np.isfinite(value):
-                raise ValueError(
-                    f"scoring={self.scoring!r} gives {value} for a fold of {len(fold)} cases: such "
-                    "candidates cannot be compared."
-                )
-            return value if larger else -value
-
-        by_fold = np.array([value_in(fold) for fold in folds])
-        return Trial(deferred, by_fold, by_fold)
-
-    def _conclude(self, trials: "_Trials", finalists: list[Candidate]) -> Outcome:
+    def _conclude(self, trials: Trials, finalists: list[Candidate]) -> Outcome:
         """The table of all candidates, and the choice among the finalists."""
         machines, tried = trials.machines, trials.tried
         # Of candidates that tie exactly the larger alpha comes first: the simpler machine.
@@ -311,7 +240,7 @@ class Search:
         among = [k for k, key in enumerate(keys) if key in finalists]
         chosen = choose(
             mean[among],
-            np.array([_preference(keys[k][0], machines[keys[k][1]]) for k in among]),
+            np.array([preference(keys[k][0], machines[keys[k][1]]) for k in among]),
             lambda a, b: parts[among[a]] - parts[among[b]],
             float(self.n_standard_errors),
             np.array([self.replaces_assistance(trials, keys[k]) for k in among]),
@@ -323,7 +252,7 @@ class Search:
         share = tried[keys[index]].share
         return Outcome(team, settings, params[index], index, float(mean[index]), share, cv_results)
 
-    def replaces_assistance(self, trials: "_Trials", candidate: Candidate) -> bool:
+    def replaces_assistance(self, trials: Trials, candidate: Candidate) -> bool:
         """Whether it never asks a human, and is taken where asking does no better.
 
         With a blend among the machines, the blend alone: the best of the others is best by luck.
@@ -340,168 +269,7 @@ class Search:
         return ({} if only_svms else {"machine": settings.family}) | settings.parameters()
 
 
-@dataclass
-class _Trials:
-    """The trials of one run of a search."""
-
-    search: Search
-    budget: float
-    progress: Progress
-
-    def __post_init__(self) -> None:
-        self.teams = [resolve_team(policy) for policy in self.search.policies]
-        # A team of other authors need not declare what ours do.
-        self.quick = [
-            place for place, team in enumerate(self.teams) if getattr(team, "is_quick", False)
-        ]
-        self.machines: list[Any] = []
-        self.best: list[float] = []  # score of each machine with a quick team
-        self.tried: dict[Candidate, Trial] = {}
-        self.repeated: dict[Candidate, Array] = {}  # the mean score in each part over all repeats
-        self.failures: list[Exception] = []
-        self.blended = False
-
-    def try_quick(self) -> None:
-        """Try the quick teams with every machine."""
-        for settings in self.search.machines:
-            self._try_machine(settings)
-
-    def try_blend(self) -> None:
-        """Try the quick teams with the mean of the best machines of all families."""
-        members = [self.machines[place] for place in self._best_of_families()]
-        self.blended = len(members) > 1
-        if self.blended:
-            self._try_machine(BlendSettings(tuple(members)))
-
-    def try_slow(self) -> None:
-        """Try the other teams with the best machines: first the best of each family, then any.
-
-        In a sparing search, a team that fits machines of its own is tried with the best machine of the
-        first family that it can have. Families come from simple to elaborate, and to leave the hardest
-        samples to the human helps a machine most that cannot fit them.
-        """
-        first = self._best_of_families()
-        ranked = first + [m for m in self._by_score() if m not in first]
-        for place in (place for place in range(len(self.teams)) if place not in self.quick):
-            team, policy = self.teams[place], str(self.search.policies[place])
-            suited = [machine for machine in ranked if suits(team, self.machines[machine])]
-            n_tries = self.search.n_tries(team)
-            if n_tries < self.search.n_refined:
-                families = [settings.family for settings in self.machines]
-                suited.sort(key=lambda machine: families.index(families[machine]))
-            for machine in suited[:n_tries]:
-                self.progress.begin(policy)
-                self._try(place, machine)
-                self.progress.done()
-
-    def try_finalists(self) -> list[Candidate]:
-        """Try the best candidates, one per policy and family, on other folds."""
-        ranked = sorted(self.tried, key=lambda key: -self.tried[key].by_part.mean())
-        finalists: dict[tuple[int, str], Candidate] = {}
-        for place, machine in ranked:
-            finalists.setdefault((place, self.machines[machine].family), (place, machine))
-        chosen = list(finalists.values())[: self.search.n_finalists]
-        # Those that are taken on a tie must be among them.
-        safest = min(self.tried, key=lambda key: _preference(key[0], self.machines[key[1]]))
-        alone = [key for key in finalists.values() if self.search.replaces_assistance(self, key)]
-        for key in (finalists[safest[0], self.machines[safest[1]].family], *alone[:1]):
-            chosen += [] if key in chosen else [key]
-        for place, machine in chosen:
-            parts = [self.tried[place, machine].by_part]
-            for context in self.search.repeats:
-                self.progress.begin(FINALIST)
-                share = self.tried[place, machine].share
-                trial = self._attempt(context, place, machine, (share,))
-                parts += [] if trial is None else [trial.by_part]
-                self.progress.done()
-            if len({len(part) for part in parts}) == 1:
-                self.repeated[place, machine] = np.asarray(np.mean(parts, axis=0))
-        return chosen
-
-    def _by_score(self) -> list[int]:
-        order = np.argsort(-np.array(self.best), kind="stable")
-        return [int(m) for m in order if np.isfinite(self.best[m])]
-
-    def _best_of_families(self) -> list[int]:
-        """The best machine of each family, the best family first."""
-        found: dict[str, int] = {}
-        for machine in self._by_score():
-            found.setdefault(self.machines[machine].family, machine)
-        return list(found.values())
-
-    def _try_machine(self, settings: Any) -> None:
-        machine = len(self.machines)
-        self.machines.append(settings)
-        self.best.append(-np.inf)
-        self.progress.begin(MACHINE)
-        for place in self.quick:
-            self._try(place, machine)
-        if not self.quick:  # uncertainty finds the machines for the others
-            pilot = self._attempt(self.search.context, None, machine)
-            self.best[machine] = -np.inf if pilot is None else float(pilot.by_part.mean())
-        self.progress.done()
-
-    def _try(self, place: int, machine: int) -> None:
-        if not suits(self.teams[place], self.machines[machine]):
-            return
-        trial = self._attempt(self.search.context, place, machine)
-        if trial is not None:
-            self.tried[place, machine] = trial
-            if place in self.quick:
-                self.best[machine] = max(self.best[machine], float(trial.by_part.mean()))
-
-    def _attempt(
-        self,
-        context: FoldContext,
-        place: int | None,
-        machine: int,
-        shares: Sequence[float] | None = None,
-    ) -> Trial | None:
-        """A trial; None where the machine cannot be solved, which must not end the search."""
-        settings = self.machines[machine]
-        team = resolve_team("uncertainty") if place is None else self.teams[place]
-        policy = PILOT if place is None else self.search.policies[place]
-        what = f"{policy}, {in_words(settings)}"
-        try:
-            trial = self.search.try_in(context, team, settings, self.budget, shares)
-        except (NumericalError, MachineError) as error:
-            self.failures.append(error)
-            warnings.warn(f"Left out: {what}. {error}", FitFailedWarning, stacklevel=6)
-            return None
-        if place is not None:
-            self.search.report(f"{what}: {trial.by_part.mean():.4f}")
-        return trial
-
-
-def _preference(place: int, settings: Any) -> int:
-    """The order in which candidates that nearly tie are taken: by policy, and of these a blend first.
-
-    Of several machines that are about as good, one is the best by luck; their mean is the safer choice.
-    """
-    return 2 * place + (not isinstance(settings, BlendSettings))
-
-
 def _objects(values: list[Any]) -> NDArray[Any]:
     out = np.empty(len(values), dtype=object)
     out[:] = values
     return out
-
-
-def answers_of(samples: Samples) -> NDArray[Any]:
-    """The human's answer to each sample, for metrics that need one."""
-    given = samples.human.given
-    if not given:
-        return samples.labels
-    if "human_labels" not in given:
-        raise ValueError(
-            f"scoring needs the human's answers, but {next(iter(given))} was given: give human_labels, "
-            "or leave scoring=None, which looks at losses."
-        )
-    answers = given["human_labels"]
-    missing = find_missing(answers if answers.ndim == 2 else answers[:, None]).all(axis=1)
-    if missing.any():
-        raise ValueError(
-            f"scoring needs an answer to every case, but {int(missing.sum())} have none: leave them "
-            "out, or leave scoring=None, which gives them the average loss of their class."
-        )
-    return majority_labels(answers) if answers.ndim == 2 else answers

@@ -29,8 +29,9 @@ from deferlearn.teams.parameters import (
     share_of,
 )
 from deferlearn.teams.samples import Samples
-from deferlearn.teams.search import WINNER, Search
+from deferlearn.teams.search import Search
 from deferlearn.teams.team import Team
+from deferlearn.teams.trials import WINNER
 
 # On more samples than this, counted once per machine with several classes, policies that train machines
 # without the deferred samples would take longer than all the others together.

@@ -17,6 +17,7 @@ OWN = (
     "deferlearn.teams.brought.BroughtMachine",
     "deferlearn.teams.calibration.Calibration",
     "deferlearn.teams.odds.SidedCalibration",
+    "deferlearn.teams.odds.SidedStepCalibration",
     "deferlearn.teams.odds.SoftmaxCalibration",
     "deferlearn.teams.odds.StepCalibration",
     "deferlearn.teams.probabilities.ClassMachine",
