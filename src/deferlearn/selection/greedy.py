@@ -111,7 +111,7 @@ class Draws:
     def rounds(self) -> Iterator[int]:
         """The number of each round."""
         index = 0
-        while self.ahead(index, 1):
+        while index < len(self._drawn) or self.ahead(index, 1):
             yield index
             index += 1
 
@@ -179,15 +179,15 @@ class _Run:
 
     def _known_pick(self, index: int, draws: Draws, weight: float) -> Pick | None:
         """The best candidate if it is known, or if the objective finds it, with those of later rounds."""
-        count = min(AFTER_A_FORK if self._forks else AT_ONCE, self.floor.rounds_left())
-        if count == 0:  # a class may have to stay: then candidates are chosen round by round
+        left = self.floor.rounds_left()
+        if left == 0:  # a class may have to stay: then candidates are chosen round by round
             return None
         drawn = draws[index]
         key = self._key(self._name, drawn)
         pick = self.states.pick_at(key, weight)
         if pick is not None or not self._state_here().untouched:
             return pick
-        rows = draws.ahead(index, count)
+        rows = draws.ahead(index, min(AFTER_A_FORK if self._forks else AT_ONCE, left))
         low, high = self.states.ratios or (self.ratio, self.ratio)
         numbers = range(index, index + len(rows))
         omegas, lowest, highest = (
