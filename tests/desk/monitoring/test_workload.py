@@ -48,7 +48,9 @@ def test_waiting_times_count_cases_that_still_wait() -> None:
     assert waiting([1.0, 2.0, 3.0, 4.0, 5.0], [False] * 5).interval.mean == 3.0
     stuck = waiting([10.0, 7200.0, 7200.0], [False, True, True])
     assert stuck.interval.mean == np.inf
-    assert "Fewer than 50%" in stuck.sentence
+    assert "Fewer than 50% of the deferred cases are answered so far" in stuck.sentence
+    hopeless = waiting([7200.0] * 50, [True] * 50)
+    assert "answered so far, by 50 cases, of which 50 still wait." in hopeless.sentence
     assert not waiting([], []).known
 
 

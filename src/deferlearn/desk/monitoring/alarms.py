@@ -49,7 +49,7 @@ from deferlearn.teams.parameters import share_of
 
 # How often an alarm is false, of whatever kind.
 FALSE_ALARMS = (
-    "As long as nothing has changed, the probability of an alarm of this kind is at most "
+    "As long as nothing has changed, the probability of an alarm of any one kind is at most "
     f"{percent(watches.RATE)}, however long one waits."
 )
 

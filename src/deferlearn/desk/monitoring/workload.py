@@ -138,7 +138,9 @@ def waiting(seconds: ArrayLike, open_: ArrayLike, share: float = 0.5) -> Figure:
     words = f"{share:.0%} of the deferred cases are answered within {_duration(value)}"
     if not np.isfinite(value):
         words = f"Fewer than {share:.0%} of the deferred cases are answered so far"
-    words += f" (95% interval: {_duration(low)} to {_duration(high)}), by {cases(n)}"
+    if np.isfinite(low):
+        words += f" (95% interval: {_duration(low)} to {_duration(high)})"
+    words += f", by {cases(n)}"
     words += f", of which {n_open} still wait." if n_open else "."
     return Figure(name, Interval(value, low, high), n, words)
 
