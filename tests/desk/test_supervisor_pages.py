@@ -1,16 +1,24 @@
 """The supervisor's pages: today, monitoring, experts with the effect of a change, models, import, cases."""
 
 import re
+from datetime import date, timedelta
 
+import numpy as np
 import pytest
-from sqlalchemy import update
+from sqlalchemy import insert, update
 
 from deferlearn.desk.experts import add_expert
 from deferlearn.desk.forecast import forecast, with_expert
+from deferlearn.desk.monitoring.columns import column_shifts
+from deferlearn.desk.monitoring.overview import Overview
+from deferlearn.desk.monitoring.records import days_at_work
+from deferlearn.desk.pages.charts import interval_bar
 from deferlearn.desk.pages.common import first_case_since, start_of_day
+from deferlearn.desk.pages.monitoring_view import sections_of
 from deferlearn.desk.pages.today import HOUR, look_at_today
 from deferlearn.desk.rules import change_rules
-from deferlearn.desk.schema import case, decision, expert, model
+from deferlearn.desk.schema import case, decision, expert, expert_day, model
+from deferlearn.tables.guard import learn_guard
 from desk.page_clients import app_of, browser_of
 from desk.stub_desk import add_model, change, open_stub, rows, send, stub_desk
 
@@ -77,8 +85,37 @@ def test_monitoring_shows_numbers_with_their_sentences(sqlite_desk, client):
     assert "Experts get 33% of 30 cases" in page
     assert "95% interval: 19% to 51%" in page
     assert page.count('class="sentence"') >= 6
+    assert "Ann was given 0 readings today" in page
     assert client.get("/monitoring", params={"days": 0}).status_code == 422
     assert client.post("/monitoring/alarms/1/close").status_code == 404
+
+
+def test_the_load_of_a_new_desk_counts_the_days_since_its_first_reading(sqlite_desk, client):
+    with sqlite_desk.database.reading() as connection:
+        moment = sqlite_desk.look(connection)
+    today = date.fromisoformat(moment.day)
+    taken = {today - timedelta(days=3): 4, today: 2}
+    days = [{"expert_id": 1, "day": str(day), "taken": n} for day, n in taken.items()]
+    sqlite_desk.database.write(lambda c: c.execute(insert(expert_day), days))
+    assert "Ann was given 1.5 readings per day" in client.get("/monitoring").text
+    with sqlite_desk.database.reading() as connection:
+        assert [days_at_work(connection, moment, n) for n in (1, 2, 4, 7)] == [1, 2, 4, 4]
+
+
+def test_columns_that_are_as_in_training_are_folded_away():
+    luck = np.random.default_rng(0)
+    guard = learn_guard(["dose", "age"], {}, luck.lognormal(size=(500, 2)))
+    figures = column_shifts(guard, luck.lognormal(size=(300, 2)) * [1000, 1])
+    (section,) = sections_of(Overview(300, None, figures, {}))
+    assert [one.about for one in section.figures] == ["dose"]
+    assert [one.about for one in section.quiet] == ["age"]
+
+
+def test_bars_of_numbers_below_zero_begin_left_of_it():
+    figure = {"value": -0.5, "low": -1.0, "high": 0.0, "expected": 0.0}
+    parts = r'M([\d.]+) .*H([\d.]+)".*cx="([\d.]+)".*x1="([\d.]+)"'
+    low, high, dot, mark = map(float, re.search(parts, interval_bar(figure, -1.0, 1.0)).groups())
+    assert low < dot < high == mark
 
 
 def told(effect, name):

@@ -1,5 +1,7 @@
 """Cases out of tables: truth, answers wide and long, groups; and what is refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -95,6 +97,13 @@ def test_errors_of_readers_and_of_their_majority():
     answers, read = cases.human_answers(np.array(["?"] * 4))
     assert answers.tolist() == ["a", "a", "b", "?"]  # a tie goes to the first reader
     assert read.tolist() == [True, True, True, False]
+
+
+def test_a_reader_without_answers_has_no_error():
+    cases = select_cases({"x": [1, 2], "y": ["a", "b"], "r": ["a", "a"]}, "y", humans=["r"])
+    # As those of a desk at which nobody has answered yet.
+    (nobody,) = replace(cases, answers=np.full((2, 1), None, dtype=object)).reader_errors()
+    assert nobody == {"reader": "r", "answers": 0, "wrong": 0, "error": None}
 
 
 def test_without_answers_humans_are_right():

@@ -107,7 +107,7 @@ class Cases:
         Returns
         -------
         rows : list of dict
-            With the keys reader, answers, wrong and error.
+            With the keys reader, answers, wrong and error, which is None without an answer.
         """
         if self.answers is None:
             return []
@@ -115,7 +115,8 @@ class Cases:
         for reader, column in zip(self.readers, self.answers.T, strict=True):
             given = np.array([answer is not None for answer in column])
             wrong, n = int((column[given] != self.truth[given]).sum()), int(given.sum())
-            rows.append({"reader": reader, "answers": n, "wrong": wrong, "error": wrong / n})
+            error = wrong / n if n else None
+            rows.append({"reader": reader, "answers": n, "wrong": wrong, "error": error})
         return rows
 
 

@@ -76,11 +76,11 @@ def test_comparison_in_words() -> None:
     found = compare(better, policy, at_hand)
     assert found.is_better
     assert found.unseen == 8
-    assert found.sentence.startswith("The candidate is better than the active model: −740.0 errors")
+    assert found.sentence.startswith("The candidate is better than the active model: −740 errors")
     assert "8 cases is not known" in found.sentence
     assert "times as much as another" not in found.sentence
     weighted = KnownCases(np.arange(80), np.where(np.arange(80) < 40, 1.0, 20.0), human, ones, ones)
     same = compare(policy, policy, weighted)
-    assert "No difference from the active model is certain" in same.sentence
+    assert "It is not clear whether the candidate is better" in same.sentence
     assert "up to 20 times as much as another" in same.sentence
     assert found.plain()["deferred"] == [0.1, 0.0]

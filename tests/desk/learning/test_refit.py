@@ -134,6 +134,14 @@ def test_too_few_truths_are_refused(desk, content):
     assert states(desk) == {1: "active"}
 
 
+def test_a_refit_without_answers_of_experts_is_refused(desk, content):
+    add_rows(desk.database, content, 100, np.random.default_rng(6))
+    desk.database.write(lambda connection: connection.execute(answer.delete()))
+    with pytest.raises(Conflict, match="a refit needs answers of experts beside the truth"):
+        refit(desk, actor="user:1")
+    assert states(desk) == {1: "active"}
+
+
 def test_a_shadow_decides_along_without_effect(desk, content, monkeypatch):
     luck = np.random.default_rng(5)
     add_rows(desk.database, content, 300, luck, angle=TURNED)

@@ -40,8 +40,9 @@ def test_many_unusual_cases_raise_one_alarm_which_is_told(database):
         send(desk, f"odd {i}", gain=-1.0, unusual="'size' is 7")
     (raised,) = advance(desk)
     assert (raised.kind, raised.subject) == (UNUSUAL, "")
-    assert raised.sentence.startswith("67% of 9 cases were unlike the training cases; 1.0% would")
-    assert "at most 1.0%" in raised.sentence
+    assert raised.sentence.startswith("67% of 9 cases were unlike the training cases; 1% would")
+    assert "at most 1%" in raised.sentence
+    assert raised.found == "67% of 9 cases were unlike the training cases; 1% would be usual."
     send(desk, "odd again", gain=-1.0, unusual="'size' is 7")
     assert advance(desk) == [], "it is raised already"
     assert open_now(desk) == [raised]

@@ -22,7 +22,7 @@ def test_share_deferred_against_the_budget() -> None:
 
 def test_share_of_unusual_cases() -> None:
     figure = share_unusual([True] + [False] * 99, 0.0075)
-    assert figure.sentence.startswith("1.0% of 100 cases are unlike the training cases")
+    assert figure.sentence.startswith("1% of 100 cases are unlike the training cases")
 
 
 def test_load_is_a_rate_with_the_exact_interval_of_poisson() -> None:
@@ -32,6 +32,7 @@ def test_load_is_a_rate_with_the_exact_interval_of_poisson() -> None:
     assert stats.poisson.cdf(30, 10 * figure.interval.high) == pytest.approx(0.025)
     assert "75% of the limit of 4" in figure.sentence
     assert load("Bob", 0, 5, None).interval.low == 0
+    assert "given 30 readings today" in load("Ann", 30, 1, None).sentence
 
 
 def test_waiting_times_count_cases_that_still_wait() -> None:
@@ -47,7 +48,9 @@ def test_waiting_times_count_cases_that_still_wait() -> None:
     assert waiting([1.0, 2.0, 3.0, 4.0, 5.0], [False] * 5).interval.mean == 3.0
     stuck = waiting([10.0, 7200.0, 7200.0], [False, True, True])
     assert stuck.interval.mean == np.inf
-    assert "Fewer than 50%" in stuck.sentence
+    assert "Fewer than 50% of the deferred cases are answered so far" in stuck.sentence
+    hopeless = waiting([7200.0] * 50, [True] * 50)
+    assert "answered so far, by 50 cases, of which 50 still wait." in hopeless.sentence
     assert not waiting([], []).known
 
 
@@ -75,4 +78,9 @@ def test_clear_shifts_are_named() -> None:
     unknown = column_shifts(guard, np.column_stack([new[:, 0] / 1000, np.full(200, -1.0)]))[1]
     assert unknown.interval.mean == 1.0
     usual = column_shifts(guard, training[:200])
-    assert all("no clear shift" in figure.sentence for figure in usual)
+    assert all(figure.usual and "may be chance" in figure.sentence for figure in usual)
+    # Clearly other cases, but not so many others that a cause is sought.
+    many = learn_guard(["a"], {}, luck.normal(size=(4000, 1)))
+    (little,) = column_shifts(many, luck.normal(0.3, size=(4000, 1)))
+    assert "more than chance, but little" in little.sentence
+    assert [one.usual for one in (dose, site, unknown, little)] == [False] * 4

@@ -65,4 +65,4 @@ def refit(
     )
     say(found.comparison.sentence)
     for note in report["notes"]:
-        say(note)
+        say(f"Note: {note}")

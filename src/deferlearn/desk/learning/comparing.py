@@ -89,11 +89,11 @@ class Comparison:
         elif change.low > 0:
             verdict = "The candidate is worse than the active model"
         else:
-            verdict = "No difference from the active model is certain"
+            verdict = "It is not clear whether the candidate is better than the active model"
         text = (
             f"{verdict}: {per}, by {cases(self.count)} that came after those it was fitted on and that "
-            f"neither model has seen. It defers {percent(self.deferred[0])}, the active model "
-            f"{percent(self.deferred[1])}."
+            f"neither model has seen. By itself, without regard to anybody's time, it defers "
+            f"{percent(self.deferred[0])}, the active model {percent(self.deferred[1])}."
         )
         if self.largest_weight > 1.05:
             text += (
@@ -242,4 +242,4 @@ def expert_outcomes(records: Records) -> tuple[Array, Array]:
 
 
 def _signed(number: float) -> str:
-    return f"{number:+.1f}".replace("-", "−")
+    return f"{number:+.{0 if abs(number) >= 10 else 1}f}".replace("-", "−")

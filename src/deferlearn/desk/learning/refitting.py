@@ -251,6 +251,7 @@ def fit_records(
         known[rows], records.deferred[rows], records.audited[rows], records.probability[rows]
     )
     used = np.flatnonzero(known)
+    _check_answered(records, card, known)
     cut = cut_weights(weights[used])
     taken = used[copies(cut, luck)]
     answers, readers = _answers(records, card, used, luck)
@@ -272,7 +273,9 @@ def fit_records(
                 n_jobs=n_jobs,
             )
         except (TableError, ValueError) as error:
-            raise Invalid(f"No model can be fitted on these cases: {error}.") from error
+            raise Invalid(
+                f"No model can be fitted on these cases: {str(error).rstrip('.')}."
+            ) from error
     read = np.zeros(len(records), dtype=bool)
     read[records.row] = True
     facts = {
@@ -286,6 +289,17 @@ def fit_records(
     }
     model.card_["rows"] = len(used)
     return Fitted(model, facts)
+
+
+def _check_answered(records: Records, card: dict[str, Any], known: Bools) -> None:
+    """A team learns from the experts' answers, too; those of others do not count if it names its own."""
+    named = {row["expert"] for row in card.get("experts") or []}
+    read = zip(records.row.tolist(), records.expert, strict=True)
+    if not any(known[row] and (not named or who in named) for row, who in read):
+        raise Conflict(
+            "No expert of the model has answered any of the cases to learn from: a refit needs answers of "
+            "experts beside the truth."
+        )
 
 
 def _answers(

@@ -47,6 +47,12 @@ from deferlearn.desk.schema import alarm, watch
 from deferlearn.desk.webhooks import tell
 from deferlearn.teams.parameters import share_of
 
+# How often an alarm is false, of whatever kind.
+FALSE_ALARMS = (
+    "As long as nothing has changed, the probability of an alarm of any one kind is at most "
+    f"{percent(watches.RATE)}, however long one waits."
+)
+
 
 @dataclass(frozen=True)
 class Alarm:
@@ -80,6 +86,11 @@ class Alarm:
     sentence: str
     closed_at: int | None
     closed_by: str | None
+
+    @property
+    def found(self) -> str:
+        """The sentence without how often such an alarm is false, if that is the same for all."""
+        return self.sentence.removesuffix(f" {FALSE_ALARMS}")
 
 
 class _News(NamedTuple):
@@ -320,10 +331,7 @@ def _sentence(news: _News, counts: dict[str, Any]) -> str:
         ),
         EXPERT: f"{news.subject} {errors}",
     }[news.kind]
-    return (
-        f"{found} As long as nothing has changed, the probability of an alarm of this kind is at most "
-        f"{percent(watches.RATE)}, however long one waits."
-    )
+    return f"{found} {FALSE_ALARMS}"
 
 
 def open_alarms(connection: Connection) -> list[Alarm]:

@@ -72,8 +72,8 @@ def calibration(who: str, errors: ArrayLike, expected: ArrayLike) -> tuple[Figur
     rows = np.arange(n)
     interval = mean_interval(found - foreseen, rows, (-1.0, 1.0), single_critical(rows, CONFIDENCE))
     sentence = (
-        f"Of {cases(n)}, {who} had {percent(float(found.mean()))} wrong and was expected to have "
-        f"{percent(float(foreseen.mean()))}: "
+        f"Of {cases(n)}, {who} had {percent(float(found.mean()))} wrong; "
+        f"{percent(float(foreseen.mean()))} was expected: "
     )
     if interval.low > 0:
         sentence += "errors are more frequent than expected."

@@ -39,11 +39,13 @@ def column_shifts(guard: Guard, codes: Array) -> list[Figure]:
         margin = _margin(guard, place, n)
         interval = Interval(distance, max(0.0, distance - margin), min(1.0, distance + margin))
         own = [note for note in notes if repr(name) in note]
+        usual = not own and interval.low == 0
         sentence = " ".join(own) or (
             f"Column {name!r} of {cases(n)} differs from training by {distance:.2f} on a scale from 0 to 1 "
-            f"(interval: {interval.low:.2f} to {interval.high:.2f}), which is no clear shift."
+            f"(95% interval: {interval.low:.2f} to {interval.high:.2f}), which "
+            f"{'may be chance' if usual else 'is more than chance, but little'}."
         )
-        figures.append(Figure("shift", interval, n, sentence, name, 0.0))
+        figures.append(Figure("shift", interval, n, sentence, name, 0.0, usual))
     return figures
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from deferlearn._utils.words import counted
 from deferlearn.evaluation.intervals import Interval
 
 
@@ -29,6 +28,8 @@ class Figure:
         Whom or what it is about, such as an expert or a column; empty for the desk as a whole.
     expected : float or None
         What it should be, if that is known.
+    usual : bool
+        Whether chance explains that it is not what it should be, so that nobody need look at it.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Figure:
     sentence: str
     about: str = ""
     expected: float | None = None
+    usual: bool = False
 
     @property
     def known(self) -> bool:
@@ -65,12 +67,31 @@ def percent(share: float) -> str:
     Examples
     --------
     >>> from deferlearn.desk.monitoring.figures import percent
-    >>> percent(0.123), percent(0.0312), percent(0.00049), percent(0.0)
-    ('12%', '3.1%', '0.05%', '0%')
+    >>> percent(0.123), percent(0.0312), percent(0.01), percent(0.00049), percent(0.0), percent(-0.2)
+    ('12%', '3.1%', '1%', '0.049%', '0%', '−20%')
     """
-    if not share or share >= 0.0995:
-        return f"{share:.0%}"
-    return f"{100 * share:.1f}%" if share >= 0.00095 else f"{100 * share:.1g}%"
+    size = abs(share)
+    text = f"{size:.0%}" if not size or size >= 0.0995 else f"{100 * size:.2g}%"
+    return f"−{text}" if share < 0 else text
+
+
+def in_unit(seconds: float) -> tuple[str, str]:
+    """A time span in the unit that people would use, with as many digits as are of use.
+
+    Examples
+    --------
+    >>> from deferlearn.desk.monitoring.figures import in_unit
+    >>> [in_unit(seconds) for seconds in (0.994, 12.3, 160, 3600, 200_000)]
+    [('0.99', 'seconds'), ('12', 'seconds'), ('2.7', 'minutes'), ('60', 'minutes'), ('2.3', 'days')]
+    """
+    for size, unit, until in ((1, "seconds", 90), (60, "minutes", 5400), (3600, "hours", 129_600)):
+        if seconds < until:
+            return _two_digits(seconds / size), unit
+    return _two_digits(seconds / 86400), "days"
+
+
+def _two_digits(number: float) -> str:
+    return f"{number:.2g}" if number < 9.95 else f"{number:.0f}"
 
 
 def between(interval: Interval) -> str:
@@ -80,4 +101,4 @@ def between(interval: Interval) -> str:
 
 def cases(count: int) -> str:
     """A number of cases in words."""
-    return counted(count, "case")
+    return f"{count:,} {'case' if count == 1 else 'cases'}"

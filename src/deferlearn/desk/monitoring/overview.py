@@ -15,7 +15,13 @@ from deferlearn.desk.monitoring.columns import column_shifts
 from deferlearn.desk.monitoring.dependence import both_wrong
 from deferlearn.desk.monitoring.errors import expert_error, machine_error, team_error, wrong
 from deferlearn.desk.monitoring.figures import Figure
-from deferlearn.desk.monitoring.records import Records, count_given_up, read_loads, read_records
+from deferlearn.desk.monitoring.records import (
+    Records,
+    count_given_up,
+    days_at_work,
+    read_loads,
+    read_records,
+)
 from deferlearn.desk.monitoring.watches import UNUSUAL_LIMIT
 from deferlearn.desk.monitoring.workload import load, share_deferred, share_unusual, waiting
 from deferlearn.tables.guard import Guard
@@ -67,13 +73,14 @@ def overview(desk: Desk, days: int = 7) -> Overview:
         since = moment.now - days * DAY
         records = read_records(connection, since=since, limit=MOST_CASES, content=True)
         loads = read_loads(connection, moment.rules.day(since + DAY))
+        worked = days_at_work(connection, moment, days)
         given_up = count_given_up(connection, records)
     judge = desk.active_judge()
     card = judge.card
     budget = share_of(card["budget"], card["rows"]) if "budget" in card else None
     figures, groups = figures_of(records, budget, moment.now, given_up)
     for one in moment.configuration.active_experts:
-        figures.append(load(one.name, loads.get(one.id, 0), days, one.daily_limit))
+        figures.append(load(one.name, loads.get(one.id, 0), worked, one.daily_limit))
     decider = getattr(judge, "decider", None)
     if decider is not None and len(records):
         codes = codes_of(decider, records.content)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from sqlalchemy import Connection, exists, func, select
 
 from deferlearn._utils.types import Array, Bools
 from deferlearn.desk.judging import SOMEBODY
+from deferlearn.desk.rules import Moment
 from deferlearn.desk.schema import answer, case, decision, expert, expert_day, reading, truth
 
 Objects = NDArray[np.object_]
@@ -208,6 +210,15 @@ def read_loads(connection: Connection, first_day: str) -> dict[int, int]:
         .group_by(expert_day.c.expert_id)
     )
     return {int(row.expert_id): int(row.taken) for row in connection.execute(query)}
+
+
+def days_at_work(connection: Connection, moment: Moment, days: int) -> int:
+    """How many of the last days, today included, the desk has been at work: all, if it is old enough."""
+    first = connection.execute(select(func.min(expert_day.c.day))).scalar()
+    if first is None:
+        return days
+    age = date.fromisoformat(moment.day) - date.fromisoformat(first)
+    return min(days, max(age.days, 0) + 1)
 
 
 def _whole(values: list[int]) -> NDArray[np.int64]:

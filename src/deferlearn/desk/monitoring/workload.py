@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from deferlearn.desk.monitoring.figures import Figure, between, cases, percent
+from deferlearn.desk.monitoring.figures import Figure, between, cases, in_unit, percent
 from deferlearn.evaluation.intervals import CONFIDENCE, NOTHING, Interval, share_interval
 
 
@@ -63,7 +63,7 @@ def share_unusual(unusual: ArrayLike, usual_share: float) -> Figure:
 
 
 def load(name: str, taken: int, days: int, daily_limit: int | None) -> Figure:
-    """How many readings an expert was given per day, against her limit.
+    """How many readings an expert was given per day, against the expert's limit.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def load(name: str, taken: int, days: int, daily_limit: int | None) -> Figure:
     taken : int
         Readings in all days together.
     days : int
-        The number of days.
+        The number of days, today included.
     daily_limit : int or None
         The most per day; None if there is no limit.
 
@@ -85,7 +85,7 @@ def load(name: str, taken: int, days: int, daily_limit: int | None) -> Figure:
     low = stats.chi2.ppf((1 - CONFIDENCE) / 2, 2 * taken) / 2 if taken else 0.0
     high = stats.chi2.ppf((1 + CONFIDENCE) / 2, 2 * taken + 2) / 2
     interval = Interval(per_day, float(low) / days, float(high) / days)
-    words = f"{name} was given {per_day:.3g} readings per day"
+    words = f"{name} was given {per_day:.3g} readings {'today' if days == 1 else 'per day'}"
     if daily_limit is None:
         words += ", and has no limit."
     elif daily_limit:
@@ -138,7 +138,9 @@ def waiting(seconds: ArrayLike, open_: ArrayLike, share: float = 0.5) -> Figure:
     words = f"{share:.0%} of the deferred cases are answered within {_duration(value)}"
     if not np.isfinite(value):
         words = f"Fewer than {share:.0%} of the deferred cases are answered so far"
-    words += f" (95% interval: {_duration(low)} to {_duration(high)}), by {cases(n)}"
+    if np.isfinite(low):
+        words += f" (95% interval: {_duration(low)} to {_duration(high)})"
+    words += f", by {cases(n)}"
     words += f", of which {n_open} still wait." if n_open else "."
     return Figure(name, Interval(value, low, high), n, words)
 
@@ -168,9 +170,4 @@ def _first(points: np.ndarray, line: np.ndarray, level: float) -> float:
 
 
 def _duration(seconds: float) -> str:
-    if not np.isfinite(seconds):
-        return "no known time"
-    for size, unit in ((86400, "days"), (3600, "hours"), (60, "minutes")):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds:.3g} seconds"
+    return " ".join(in_unit(seconds)) if np.isfinite(seconds) else "no known time"

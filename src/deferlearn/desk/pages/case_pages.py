@@ -50,7 +50,6 @@ def list_cases(
         only=only,
         more=rows[-1].number if len(rows) == MOST_CASES else None,
         moment=moment,
-        rules=moment.rules,
     )
 
 

@@ -45,15 +45,15 @@ def load_bar(given: float, limit: float | None, most: float) -> Markup:
     return _spark("".join(parts))
 
 
-def interval_bar(figure: Any, most: float) -> Markup:
+def interval_bar(figure: Any, least: float, most: float) -> Markup:
     """A point with its interval, and a mark where it should be.
 
     Parameters
     ----------
     figure : dict
         With value, low, high and expected; None where nothing is known.
-    most : float
-        What the whole width stands for.
+    least, most : float
+        What the ends stand for.
 
     Returns
     -------
@@ -61,12 +61,17 @@ def interval_bar(figure: Any, most: float) -> Markup:
     """
 
     def x(value: float) -> float:
-        return 4 + (BAR_WIDTH - 8) * min(max(value / most, 0.0), 1.0) if most > 0 else 4.0
+        width = BAR_WIDTH - 8
+        return (
+            4 + width * min(max((value - least) / (most - least), 0.0), 1.0)
+            if most > least
+            else 4.0
+        )
 
     if figure["value"] is None:
         return _spark("")
     middle = BAR_HEIGHT / 2
-    low = figure["low"] if figure["low"] is not None else 0.0
+    low = figure["low"] if figure["low"] is not None else least
     high = figure["high"] if figure["high"] is not None and isfinite(figure["high"]) else most
     parts = [
         f'<line class="grid" x1="4" x2="{BAR_WIDTH - 4}" y1="{middle:g}" y2="{middle:g}"/>',

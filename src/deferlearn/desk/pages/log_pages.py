@@ -34,4 +34,4 @@ def read_log(
         moment = desk.look(connection)
         rows = connection.execute(query).all()
     more = rows[-1].sequence if len(rows) == MOST_ENTRIES and rows[-1].sequence > 1 else None
-    return render(request, "log.html", principal, entries=rows, more=more, rules=moment.rules)
+    return render(request, "log.html", principal, entries=rows, more=more, moment=moment)

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from deferlearn.desk.monitoring.calibration import Group
 from deferlearn.desk.monitoring.figures import Figure
 from deferlearn.desk.monitoring.overview import Overview
-from deferlearn.desk.pages.words import amount, duration, percent
+from deferlearn.desk.pages.words import amount, distance, duration, percent
 from deferlearn.report.charts import Axes, Line, Picture, Point, chart
 
 # Headings, and what the names of their figures begin with.
@@ -25,7 +25,7 @@ _SECTIONS = (
 _UNITS: tuple[tuple[str, Callable[[float | None], str]], ...] = (
     ("time ", duration),
     ("load", amount),
-    ("shift", amount),
+    ("shift", distance),
 )
 
 
@@ -41,8 +41,8 @@ class Shown:
         The number, and its interval, in words.
     bar : dict
         What `charts.interval_bar` draws.
-    most : float
-        The end of its scale, which it shares with numbers of its kind.
+    least, most : float
+        The ends of its scale, which it shares with numbers of its kind.
     """
 
     name: str
@@ -51,6 +51,7 @@ class Shown:
     text: str
     span: str
     bar: dict[str, Any]
+    least: float
     most: float
 
 
@@ -64,6 +65,8 @@ class Section:
         Of the section.
     figures : list of Shown
         The numbers.
+    quiet : list of Shown
+        Numbers that differ from what they should be by no more than chance, if there are many like them.
     pictures : list of Markup
         Charts.
     """
@@ -71,6 +74,7 @@ class Section:
     name: str
     heading: str
     figures: list[Shown]
+    quiet: list[Shown] = field(default_factory=list)
     pictures: list[Markup] = field(default_factory=list)
 
 
@@ -93,7 +97,10 @@ def sections_of(found: Overview) -> list[Section]:
         left = [figure for figure in left if figure not in own]
         pictures = _calibration(found.calibration) if name == "calibration" else []
         if own or pictures:
-            sections.append(Section(name, heading, _shown(own), pictures))
+            shown = list(zip(own, _shown(own), strict=True))
+            loud = [one for figure, one in shown if not figure.usual]
+            quiet = [one for figure, one in shown if figure.usual]
+            sections.append(Section(name, heading, loud, quiet, pictures))
     if left:
         sections.append(Section("more", "More", _shown(left)))
     return sections
@@ -104,14 +111,17 @@ def _unit(figure: Figure) -> Callable[[float | None], str]:
 
 
 def _shown(figures: Sequence[Figure]) -> list[Shown]:
-    most: dict[Any, float] = {}
+    scales: dict[Any, tuple[float, float]] = {}
     for figure in figures:
-        ends = (figure.interval.mean, figure.interval.high, figure.expected)
-        largest = max((end for end in ends if end is not None and isfinite(end)), default=0.0)
-        most[_unit(figure)] = max(most.get(_unit(figure), 0.0), largest)
+        found = figure.interval
+        values = (found.mean, found.low, found.high, figure.expected)
+        ends = [end for end in values if end is not None and isfinite(end)]
+        least, most = scales.get(_unit(figure), (0.0, 0.0))
+        scales[_unit(figure)] = min(ends + [least]), max(ends + [most])
     shown = []
     for figure in figures:
         unit, plain = _unit(figure), figure.plain()
+        least, most = scales[unit]
         span = ""
         if plain["value"] is not None:
             open_end = plain["high"] is None
@@ -125,7 +135,8 @@ def _shown(figures: Sequence[Figure]) -> list[Shown]:
                 text=unit(plain["value"]) if plain["value"] is not None else "not known yet",
                 span=span,
                 bar=plain,
-                most=most[unit],
+                least=least,
+                most=most,
             )
         )
     return shown

@@ -16,6 +16,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, PrefixLoader, Stric
 from deferlearn.desk import display
 from deferlearn.desk.database import DatabaseUnavailable
 from deferlearn.desk.errors import DeskError
+from deferlearn.desk.monitoring.alarms import FALSE_ALARMS
 from deferlearn.desk.pages import charts, words
 from deferlearn.desk.pages.navigation import links_of
 from deferlearn.desk.pages.said import SAID
@@ -40,7 +41,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals.update(static=address_of, charts=charts)
+    made.globals.update(static=address_of, charts=charts, false_alarms=FALSE_ALARMS)
     for function in (
         words.ago,
         words.amount,
@@ -49,10 +50,13 @@ def environment() -> Environment:
         words.duration,
         words.instant,
         words.percent,
+        words.price,
         words.shade,
+        words.short_digests,
         words.shown_value,
         words.span,
         words.thousands,
+        words.when,
     ):
         made.filters[function.__name__] = function
     return made

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from deferlearn._utils.words import counted
 from deferlearn.desk.database import SECOND
 from deferlearn.desk.pages.today import Today
-from deferlearn.desk.pages.words import duration, percent
+from deferlearn.desk.pages.words import counted, duration, percent
 from deferlearn.desk.rules import Moment
 from deferlearn.evaluation.intervals import share_interval
 
@@ -57,8 +56,8 @@ def _share(today: Today) -> Verdict:
     low, high = share_interval(today.deferred, today.cases, method="wilson")
     if low > today.budget:
         return Verdict("bad", f"{words}. That is more than chance explains.")
-    side = "below" if high < today.budget else "within"
-    return Verdict("good", f"{words}. That is {side} the budget.")
+    side = "below the budget" if high < today.budget else "the budget, up to chance"
+    return Verdict("good", f"{words}. That is {side}.")
 
 
 def _queue(today: Today, moment: Moment) -> Verdict:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from deferlearn._utils.words import counted
 from deferlearn.desk.database import SECOND
+from deferlearn.desk.monitoring import figures
 from deferlearn.report.words import shade
 
 __all__ = [
@@ -16,14 +17,20 @@ __all__ = [
     "amount",
     "clock_time",
     "counted",
+    "distance",
     "duration",
     "instant",
     "percent",
+    "price",
     "shade",
+    "short_digests",
     "shown_value",
     "span",
     "thousands",
+    "when",
 ]
+
+SHORT_UNITS = {"seconds": "s", "minutes": "min", "hours": "h"}
 
 
 def duration(seconds: float | None) -> str:
@@ -32,16 +39,13 @@ def duration(seconds: float | None) -> str:
     Examples
     --------
     >>> from deferlearn.desk.pages.words import duration
-    >>> [duration(seconds) for seconds in (12.3, 160, 3600, 200_000)]
-    ['12 s', '3 min', '60 min', '2 days']
+    >>> [duration(seconds) for seconds in (0.85, 12.3, 160, 3600, 200_000)]
+    ['0.85 s', '12 s', '2.7 min', '60 min', '2.3 days']
     """
     if seconds is None or not math.isfinite(seconds):
         return "–"
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    if seconds < 90 * 60:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.0f} h" if seconds < 36 * 3600 else f"{seconds / 86400:.0f} days"
+    number, unit = figures.in_unit(seconds)
+    return f"{number} {SHORT_UNITS.get(unit, unit)}"
 
 
 def span(seconds: float) -> str:
@@ -64,6 +68,32 @@ def instant(time: int | None, zone: str) -> str:
     return "–" if time is None else f"{_local(time, zone):%Y-%m-%d %H:%M}"
 
 
+def when(time: int, now: int, zone: str) -> str:
+    """The time of day if it was today, and else with the date.
+
+    Examples
+    --------
+    >>> from deferlearn.desk.pages.words import when
+    >>> hour = 3_600_000_000
+    >>> when(1 * hour, 2 * hour, "UTC"), when(1 * hour, 30 * hour, "UTC")
+    ('01:00', '1970-01-01 01:00')
+    """
+    is_today = _local(time, zone).date() == _local(now, zone).date()
+    return clock_time(time, zone) if is_today else instant(time, zone)
+
+
+def short_digests(text: str) -> str:
+    """Text in which the digests (sha256) are cut: the beginning tells them apart.
+
+    Examples
+    --------
+    >>> from deferlearn.desk.pages.words import short_digests
+    >>> short_digests('{"digest":"' + "01ab" * 16 + '"}')
+    '{"digest":"01ab01ab01ab…"}'
+    """
+    return re.sub(r"\b([0-9a-f]{12})[0-9a-f]{52}\b", r"\1…", text)
+
+
 def _local(time: int, zone: str) -> datetime:
     return datetime.fromtimestamp(time / SECOND, ZoneInfo(zone))
 
@@ -74,17 +104,39 @@ def percent(share: float | None) -> str:
     Examples
     --------
     >>> from deferlearn.desk.pages.words import percent
-    >>> percent(0.123), percent(0.0312), percent(0.0), percent(None)
-    ('12%', '3.1%', '0%', '–')
+    >>> percent(0.123), percent(None)
+    ('12%', '–')
     """
     if share is None or not math.isfinite(share):
         return "–"
-    return f"{share:.0%}" if not share or share >= 0.0995 else f"{100 * share:.2g}%"
+    return figures.percent(share)
 
 
 def amount(value: float | None) -> str:
     """A number with three digits; a dash if it is not known."""
     return "–" if value is None or not math.isfinite(value) else f"{value:,.3g}"
+
+
+def distance(value: float | None) -> str:
+    """A number from 0 to 1 that is no share."""
+    return "–" if value is None or not math.isfinite(value) else f"{value:.2f}"
+
+
+def price(value: float | None) -> str:
+    """A price of an expert's time, so that prices below each other have their points below each other."""
+    return "–" if value is None or not math.isfinite(value) else f"{value:.3f}"
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """A number with its noun, with commas between thousands.
+
+    Examples
+    --------
+    >>> from deferlearn.desk.pages.words import counted
+    >>> counted(1, "case"), counted(4250, "reading waits", "readings wait")
+    ('1 case', '4,250 readings wait')
+    """
+    return f"{thousands(number)} {noun if number == 1 else plural or noun + 's'}"
 
 
 def thousands(value: int) -> str:
