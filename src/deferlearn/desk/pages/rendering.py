@@ -161,7 +161,7 @@ def _refused(request: Request, error: Exception) -> Response:
     elif isinstance(error, DeskError):
         status, detail = error.status, str(error)
     elif isinstance(error, DatabaseUnavailable):
-        status, detail = 503, f"{error}. Nothing was stored: try again in a moment."
+        status, detail = 503, f"{error}. Look in a moment whether the last step was stored."
     else:
         status, detail = 422, "Something in the form is missing, or has a form that is not known."
     return _told(status, detail, headers)
