@@ -82,7 +82,9 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
 }
 # Pages without subpages have an empty sidebar.
-html_sidebars = {page: [] for page in ("index", "start", "does_it_help", "method", "engine", "others")}
+html_sidebars = {
+    page: [] for page in ("index", "start", "does_it_help", "method", "engine", "others")
+}
 html_show_sourcelink = False
 
 
