@@ -77,7 +77,7 @@ html_theme_options = {
     "show_toc_level": 2,
     "footer_start": ["copyright"],
     "footer_end": [],
-    "header_links_before_dropdown": 8,
+    "header_links_before_dropdown": 6,
     "logo": {"text": "deferlearn"},
     "secondary_sidebar_items": ["page-toc"],
 }

@@ -61,7 +61,7 @@ def own_answers(
         ]
 
 
-@router.delete("/{number}", status_code=204, responses=described(404, 409))
+@router.delete("/{number}", status_code=204, response_model=None, responses=described(404, 409))
 def take_back(number: RowId, desk: TheDesk, principal: Answerer) -> None:
     """Take an answer back while the rules allow it; the case waits for the expert again."""
     withdrawing.take_back(desk, number, expert_id=own_expert(principal), actor=principal.actor)

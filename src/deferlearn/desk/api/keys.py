@@ -59,7 +59,7 @@ def create_key(body: NewKey, request: Request, principal: Admin) -> MadeKey:
     return MadeKey(id=number, key=text)
 
 
-@router.delete("/{number}", status_code=204, responses=described(404))
+@router.delete("/{number}", status_code=204, response_model=None, responses=described(404))
 def revoke_key(
     number: Annotated[int, Path(ge=1, lt=2**63)], request: Request, principal: Admin
 ) -> None:

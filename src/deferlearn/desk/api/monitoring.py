@@ -90,7 +90,9 @@ def list_alarms(desk: TheDesk, principal: Watcher) -> Any:
     return _open(desk)
 
 
-@router.post("/alarms/{number}/close", status_code=204, responses=described(404))
+@router.post(
+    "/alarms/{number}/close", status_code=204, response_model=None, responses=described(404)
+)
 def close_alarm(number: RowId, desk: TheDesk, principal: Watcher) -> None:
     """Close an alarm; its test begins again."""
     desk.database.write(

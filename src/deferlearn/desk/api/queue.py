@@ -122,7 +122,7 @@ def answer(reading: RowId, body: NewAnswer, desk: TheDesk, principal: Answerer) 
     return {"answer": given.answer_id, "case": given.case_id, "final": final}
 
 
-@router.post("/{reading}/pass", status_code=204, responses=described(404, 409))
+@router.post("/{reading}/pass", status_code=204, response_model=None, responses=described(404, 409))
 def pass_case(reading: RowId, body: Passed, desk: TheDesk, principal: Answerer) -> None:
     """Say that the expert cannot tell; the case goes to the next one."""
     check_note(body.note)
@@ -136,7 +136,9 @@ def pass_case(reading: RowId, body: Passed, desk: TheDesk, principal: Answerer) 
     )
 
 
-@router.post("/{reading}/release", status_code=204, responses=described(404, 409))
+@router.post(
+    "/{reading}/release", status_code=204, response_model=None, responses=described(404, 409)
+)
 def release(reading: RowId, body: Held, desk: TheDesk, principal: Answerer) -> None:
     """Give a case back without an answer."""
     leases.release(desk, reading, body.token, expert_id=own_expert(principal))

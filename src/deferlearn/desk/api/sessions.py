@@ -56,7 +56,7 @@ class Who(BaseModel):
     permissions: list[str]
 
 
-@router.post("/session", status_code=204)
+@router.post("/session", status_code=204, response_model=None)
 def log_in(body: Login, request: Request) -> Response:
     """Log in: the answer sets the cookie of the session."""
     app = request.app.state
@@ -76,7 +76,7 @@ def log_in(body: Login, request: Request) -> Response:
     return response
 
 
-@router.post("/session/link", status_code=204)
+@router.post("/session/link", status_code=204, response_model=None)
 def enter(body: Link, request: Request) -> Response:
     """Log in with the text of a link of `deferlearn desk user link`, which works once."""
     app = request.app.state
@@ -98,7 +98,7 @@ def who(principal: Annotated[Principal, Depends(current)]) -> Who:
     )
 
 
-@router.delete("/session", status_code=204)
+@router.delete("/session", status_code=204, response_model=None)
 def log_out(request: Request) -> Response:
     """Log out: the session ends, also for copies of its cookie."""
     cookie = sessions.cookie_of(request)
@@ -110,7 +110,7 @@ def log_out(request: Request) -> Response:
     return response
 
 
-@router.post("/session/password", status_code=204)
+@router.post("/session/password", status_code=204, response_model=None)
 def change_password(
     body: NewPassword, request: Request, principal: Annotated[Principal, Depends(current)]
 ) -> Response:
@@ -140,7 +140,7 @@ def change_password(
     return response
 
 
-@router.post("/invitations", status_code=204)
+@router.post("/invitations", status_code=204, response_model=None)
 def accept(body: Acceptance, request: Request) -> Response:
     """Choose the password of an invited user, with the text of the one-time link."""
     app = request.app.state

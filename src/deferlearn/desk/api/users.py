@@ -109,7 +109,7 @@ def invite_user(number: UserId, request: Request, principal: Admin) -> Invitatio
     return _invitation(request, *request.app.state.database.write(invite))
 
 
-@router.delete("/{number}/sessions", status_code=204, responses=described(404))
+@router.delete("/{number}/sessions", status_code=204, response_model=None, responses=described(404))
 def log_out_user(number: UserId, request: Request, principal: Admin) -> None:
     """End all sessions of a user."""
 

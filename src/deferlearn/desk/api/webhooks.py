@@ -103,7 +103,7 @@ def list_dead_letters(
     return page_of([vars(one) for one in found], [one.id for one in found], limit)
 
 
-@router.post("/dead/{number}/retry", status_code=204, responses=described(404))
+@router.post("/dead/{number}/retry", status_code=204, response_model=None, responses=described(404))
 def retry_dead_letter(number: RowId, desk: TheDesk, principal: Writer) -> None:
     """Try to deliver an event again."""
     desk.database.write(
@@ -141,7 +141,7 @@ def change_webhook(
     return shown_webhook(row)
 
 
-@router.delete("/{number}", status_code=204, responses=described(404))
+@router.delete("/{number}", status_code=204, response_model=None, responses=described(404))
 def remove_webhook(number: RowId, desk: TheDesk, principal: Writer) -> None:
     """Remove a webhook, with all that was to be delivered to it."""
     desk.database.write(

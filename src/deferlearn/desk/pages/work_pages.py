@@ -100,7 +100,7 @@ def pass_on(
     return _show_next(request, desk, principal, notice=notice)
 
 
-@router.post("/work/{reading}/renew", status_code=204)
+@router.post("/work/{reading}/renew", status_code=204, response_model=None)
 def renew(reading: RowId, desk: TheDesk, principal: Answerer, token: Token) -> None:
     """Keep the case while the page is open."""
     leases.renew(desk, reading, token, expert_id=expert_of(principal, None))
