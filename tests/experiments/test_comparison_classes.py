@@ -10,7 +10,7 @@ from deferlearn import datasets
 from deferlearn.experiments import comparison
 from deferlearn.experiments.comparison import comparison_jobs, peers_for, search_rows
 from deferlearn.experiments.comparison_classes import CLASS_NAMES, GRADED, TEN_DIGITS, class_split
-from deferlearn.experiments.comparison_page import comparison_page, shown_in
+from deferlearn.experiments.comparison_page import comparison_figure, comparison_page, shown_in
 from deferlearn.experiments.comparison_peers import (
     CLASS_PEERS,
     PEERS,
@@ -139,6 +139,20 @@ def test_page_of_several_classes_says_where_assistance_pays():
     assert "| stages-1 | 0.150 | 0.100 | 0.050 at 0.1 | 0.1 | 0.2 |" in page
     assert "Mozannar" not in page  # a method that is not in the table
     assert shown_in(table) == [BEST_PEER, comparison.ALONE, "UT", "OvA", "HGB"]
+
+
+def test_numbers_of_grades_have_a_scale_of_their_own():
+    errors = dict.fromkeys((comparison.TEAM, comparison.ALONE, *CLASS_PEERS), (0.05, 0.12))
+    tens = {name: tuple(10 * value for value in pair) for name, pair in errors.items()}
+    tens["HGB"] = (3.0, 3.0)
+    rows = pd.DataFrame(made_rows("stages-1", errors) + made_rows("stare-grades", tens))
+    axes = comparison_figure(comparison_table(rows)).axes
+    assert len(axes) == 10
+    shares, grades = axes[4], axes[9]  # minus gradient boosting
+    assert shares.get_title() == "minus HGB"
+    assert abs(shares.get_xlim()[0]) < 0.1 < 2.0 < abs(grades.get_xlim()[0])
+    first = [axes[row].get_yticklabels()[0].get_text() for row in (0, 5)]
+    assert first == ["stages-1  0.1", "stare-grades  0.1"]
 
 
 def test_the_machine_alone_is_judged_beside_the_team(monkeypatch):

@@ -11,7 +11,7 @@ import pandas as pd
 
 from deferlearn._utils.atomic import write_atomically
 from deferlearn.experiments.comparison import ALONE, SVM_TEAM, TEAM, TEAM_SEARCH
-from deferlearn.experiments.comparison_classes import CLASS_NAMES
+from deferlearn.experiments.comparison_classes import CLASS_NAMES, GRADED
 from deferlearn.experiments.comparison_peers import CLASS_PEERS
 from deferlearn.experiments.comparison_table import (
     BEST_PEER,
@@ -29,6 +29,7 @@ from deferlearn.experiments.pages import fill_template
 from deferlearn.experiments.style import figure_of, look, save
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 PAGE, PICTURE = "team.md", "team"
@@ -182,30 +183,43 @@ def shown_in(table: pd.DataFrame) -> list[str]:
 
 
 def comparison_figure(table: pd.DataFrame) -> Figure:
-    """One panel for each of some rivals, one line per cell: the difference of errors with its interval."""
-    names = shown_in(table)
-    labels = [f"{line['dataset']}  {line['budget']:g}" for line in table.to_dict("records")]
-    height = max(3.0, 0.22 * len(labels) + 1.2)
-    figure, axes = figure_of(height, 1, len(names), sharey=True)
+    """One panel for each of some rivals, one line per cell: the difference of errors with its interval.
+
+    Shares of wrong answers and numbers of grades have rows, and scales, of their own.
+    """
+    names, graded = shown_in(table), table["dataset"].isin(GRADED)
+    parts = [part for part in (table[~graded], table[graded]) if len(part)]
+    height = max(3.0, 0.22 * len(table) + 1.2 * len(parts))
+    figure, axes = figure_of(
+        height, len(parts), len(names), sharey="row", height_ratios=[len(part) for part in parts]
+    )
     figure.set_size_inches(12.0, height)
-    place = np.arange(len(labels))
+    for row, part in zip(axes, parts, strict=True):
+        for ax, name in zip(row, names, strict=True):
+            _draw_differences(ax, part, name)
+        labels = [f"{line['dataset']}  {line['budget']:g}" for line in part.to_dict("records")]
+        row[0].set_yticks(np.arange(len(part)), labels)
+        row[0].invert_yaxis()
+        row[0].margins(y=0.02)
     for ax, name in zip(axes[0], names, strict=True):
-        low, high = table[f"low {name}"].to_numpy(), table[f"high {name}"].to_numpy()
-        colours = [COLOURS[mark_of(a, b)] for a, b in zip(low, high, strict=True)]
-        ax.hlines(place, low, high, color=colours, linewidth=2.2)
-        ax.scatter(table[f"minus {name}"], place, c=colours, s=22, zorder=3)
-        ax.axvline(0.0, color="0.0", linewidth=0.8)
         ax.set_title(f"minus {name}")
-        ax.grid(axis="x", color="0.9")
-        ax.tick_params(axis="both", labelsize=9)
-        # A line between data sets.
-        for start in np.flatnonzero(table["dataset"].to_numpy()[1:] != table["dataset"][:-1]):
-            ax.axhline(start + 0.5, color="0.85", linewidth=0.8)
-    axes[0, 0].set_yticks(place, labels)
-    axes[0, 0].invert_yaxis()
-    axes[0, 0].margins(y=0.02)
     figure.supxlabel(
         "error of the tuned team minus that of the rival (blue: clearly less, orange: clearly more)",
         fontsize=11,
     )
     return figure
+
+
+def _draw_differences(ax: Axes, table: pd.DataFrame, name: str) -> None:
+    place = np.arange(len(table))
+    low, high = table[f"low {name}"].to_numpy(), table[f"high {name}"].to_numpy()
+    colours = [COLOURS[mark_of(a, b)] for a, b in zip(low, high, strict=True)]
+    ax.hlines(place, low, high, color=colours, linewidth=2.2)
+    ax.scatter(table[f"minus {name}"], place, c=colours, s=22, zorder=3)
+    ax.axvline(0.0, color="0.0", linewidth=0.8)
+    ax.grid(axis="x", color="0.9")
+    ax.tick_params(axis="both", labelsize=9)
+    # A line between data sets.
+    names = table["dataset"].to_numpy()
+    for start in np.flatnonzero(names[1:] != names[:-1]):
+        ax.axhline(start + 0.5, color="0.85", linewidth=0.8)
