@@ -34,7 +34,7 @@ BEST_PEER = "best peer"
 # Columns of team.csv that are no errors of a method.
 OTHERS = ("dataset", "budget", "splits", "asked", "humans alone", "policy", "peer")
 DIFFERENCES = ("minus ", "low ", "high ")
-# What answers if nobody is asked: the machine of the same search, or else a tuned forest.
+# What answers if no human is asked: the machine of the same search, or else a tuned forest.
 ALONE = ("machine alone", "RF alone")
 # The budget of the picture and of the table of data sets.
 BUDGET = 0.1
@@ -61,15 +61,16 @@ HUMANS = {
 # shares, use none but {asked}.
 WHY = {
     "lidc-majority": "The radiologist, who only rates the nodule, errs on {human}; the machine, which sees "
-    "what the other three drew, on {machine}. There is next to nothing to gain by asking, and the team "
+    "what the other three drew, on {machine}. There is almost nothing to gain by asking, and the team "
     "learns that: it asks about {asked} of the nodules.",
-    "lidc-decided": "The same radiologists ({human} wrong, the machine {machine}), with a stricter truth. "
-    "The team asks about {asked}; at small budgets it is where its rivals are.",
+    "lidc-decided": "These are the same radiologists, with a stricter truth: they err on {human}, the "
+    "machine on {machine}. The team asks about {asked} of the nodules; at small budgets it is not clearly "
+    "better than its rivals.",
     "breast-cancer": "The team errs on {team}, which is 5 or 6 of 228 test cases. Too few errors are left "
     "to tell methods apart, and the human ({human} wrong) can prevent few of them.",
-    "sleep": "The machine hears six networks that already know nearly all there is to know. Asking pays "
-    "({machine} without, {team} with it), but every tuned method gains about the same, the simple linear "
-    "ones included.",
+    "sleep": "The machine gets the answers of six networks that already know nearly all there is to know. "
+    "Asking pays ({machine} without, {team} with it), but every tuned method gains about the same, "
+    "including the simple linear ones.",
 }
 
 
@@ -89,7 +90,7 @@ class Comparison:
 
     @property
     def alone(self) -> str:
-        """The method that asks nobody."""
+        """The method that asks no human."""
         return next(name for name in ALONE if name in self.methods)
 
     @property
