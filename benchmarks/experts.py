@@ -364,7 +364,7 @@ def main() -> None:
             for budget in (0.05, 0.1, 0.2):
                 sleep(options.splits, budget)
         elif part == "intervals":
-            intervals(1000)
+            intervals(5 * options.draws)
         else:
             speed()
 

@@ -73,15 +73,15 @@ WHY = {
     "including the simple linear ones.",
     "ten-digits": "The machine errs on {machine} already, and few errors are left to prevent.",
     **{
-        f"stages-{k}": "The technologist alone errs on {human}, more than the machine ({machine}), which sees "
-        "the answers of six networks. The team ({team}) asks about {asked} of the epochs. The splits are few, so "
-        "the intervals are wide."
+        f"stages-{k}": "The technologist alone errs on {human}, more than the machine ({machine}), which "
+        "sees the answers of six networks. The team ({team}) asks about {asked} of the epochs. The splits "
+        "are few, so the intervals are wide."
         for k in range(1, 6)
     },
     **{
-        f"{name}-grades": "A few hundred images, few splits, and a grader who errs far less than the machine: each "
-        "method gains much by asking about as many images as it may, and the differences between methods are "
-        "within the wide intervals. The team asks about {asked}."
+        f"{name}-grades": "A few hundred images, few splits, and a grader who errs far less than the "
+        "machine: each method gains much by asking about as many images as it may, and the differences "
+        "between methods are within the wide intervals. The team asks about {asked}."
         for name in ("messidor", "stare", "aptos")
     },
 }

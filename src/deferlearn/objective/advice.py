@@ -89,9 +89,11 @@ def kernel_remedy(X: Array, kernel: Any, degree: float, gamma: float, coef0: flo
         return "Let the kernel give smaller values, or raise alpha."
     inner = gamma * np.einsum("ij,ij->i", X, X)
     if abs(coef0) > inner.max():
-        return f"coef0={coef0:g} makes it so large: take one that is closer to zero."
+        return (
+            f"coef0={coef0:g} makes it so large: take one that is closer to zero, or raise alpha."
+        )
     if degree >= HIGH_DEGREE:
-        return f"degree={degree:g} makes it so large: take a lower one."
+        return f"degree={degree:g} makes it so large: take a lower one, or raise alpha."
     largest = int(np.square(X).sum(axis=0).argmax())
     return (
         f"Rescale the columns of X, for example with StandardScaler (column {largest} is the largest, up "

@@ -51,7 +51,7 @@ def drift(
         dicts with the keys value, training and now), moved (the share of cases that would have to lie
         elsewhere for both spreads to be the same), by_chance (what this share would be on average if
         nothing had changed), p_value (corrected for the number of columns, by Holm's method), supported,
-        by_range (whether the p-value is that of the cells beyond the range, not that of the spread),
+        by_range (whether only the cells beyond the range show it, not the spread),
         new_values, outside and missing (shares of cells with unknown categories, beyond the training cases'
         range, and without a value). The truth counts as a column. The errors have the keys who, training,
         now and difference.
@@ -62,9 +62,10 @@ def drift(
     if summary is not None:
         encoding = model.encoder.encoding_
         codes = model.encoder.codes(cases.features)[0]
+        level = (1 - CONFIDENCE) / (1 + len(encoding.columns))
         for place, name in enumerate(encoding.columns):
             categories = encoding.categories.get(name, [])
-            tables.append(_column(name, summary[name], codes[:, place], categories, group))
+            tables.append(_column(name, summary[name], codes[:, place], categories, group, level))
     order = np.argsort([row["p_value"] for row in tables], kind="stable")
     largest = 0.0
     for place, row in enumerate(order):  # Holm: the smallest p-value counts for all columns
@@ -86,7 +87,9 @@ def _classes(card: dict[str, Any], cases: Cases, group: Index) -> Row:
     } | _compared(before, places, labels, group)  # fmt: skip
 
 
-def _column(name: str, summary: Row, values: Array, categories: list[str], group: Index) -> Row:
+def _column(
+    name: str, summary: Row, values: Array, categories: list[str], group: Index, level: float
+) -> Row:
     edges = summary.get("edges")
     before = np.array([*summary["counts"], summary["unknown"], summary["missing"]])
     outside = np.zeros(len(values), dtype=bool)
@@ -101,7 +104,8 @@ def _column(name: str, summary: Row, values: Array, categories: list[str], group
     if ranged:
         # One column, two tests: of the spread, and of both ends of the range.
         beyond = _beyond(values, summary, int(sum(summary["counts"])), group)
-        by_range = beyond < found["p_value"]
+        # The spread is what differs if it is clear by itself, however clear the range is.
+        by_range = beyond < found["p_value"] and 2.0 * found["p_value"] >= level
         found["p_value"] = min(1.0, 2.0 * min(found["p_value"], beyond))
     return {
         "column": name,

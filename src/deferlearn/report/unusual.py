@@ -28,8 +28,8 @@ def unusual_cases(totals: Totals, unusual: Bools, judged: Decisions, group: Inde
     found : dict
         With the keys share, many (whether there are clearly more than false alarms), deferred (how many of
         them humans take), columns (those with unusual cells, the one with most of them first), notes,
-        judged (how many of them have an answer of a human), and wrong (how many of these machine, human and
-        team get wrong).
+        machine_wrong (how many of them the machine gets wrong), judged (how many of them have an answer of
+        a human), and wrong (how many of these machine, human and team get wrong).
     """
     found, counted = share(unusual, group), unusual & judged.read
     by_cells = sorted(totals.strange.items(), key=lambda item: -item[1][0])
@@ -39,6 +39,7 @@ def unusual_cases(totals: Totals, unusual: Bools, judged: Decisions, group: Inde
         "deferred": totals.unusual_deferred,
         "columns": [name for name, _ in by_cells],
         "notes": [*totals.unusual_notes(), *totals.shifts],
+        "machine_wrong": int(judged.wrong("machine")[unusual].sum()),
         "judged": int(counted.sum()),
         "wrong": {who: int(judged.wrong(who)[counted].sum()) for who in WHO},
     }

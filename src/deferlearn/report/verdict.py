@@ -131,7 +131,8 @@ def _price(effect: Row, told: PerThousand) -> list[str]:
     gain = effect["spoilt"] - effect["fixed"]
     reads = effect["deferred"]["count"] / -gain
     reads = round(reads, 1) if reads < 10 else round(reads)
-    cases = "case" if reads == 1 else f"{reads:,g} cases"
+    number = f"{reads:g}" if reads < 10 else with_commas(reads)
+    cases = "case" if reads == 1 else f"{number} cases"
     return [f"That is one error avoided for every {cases} that humans read."]
 
 
@@ -144,6 +145,10 @@ def _many_unusual(unusual: Row | None) -> list[str]:
     of_them = f"Of the {judged} that a human has answered, {errors}"
     if judged == n:
         of_them = f"{errors[0].upper()}{errors[1:]}"
+    elif not judged:
+        of_them = (
+            f"The machine alone is wrong on {unusual['machine_wrong']}; no human has answered any"
+        )
     return [
         f"Warning: {counted(n, 'case')} of {with_commas(unusual['share']['cases'])} are unlike all "
         f"training cases, in {listed(unusual['columns'], most=3)}. The machine was never meant for such "
