@@ -26,7 +26,8 @@ def raw_scores(model, X):
 
 
 def platt(scores, y, weights, new):
-    """Log-odds of new scores by a logistic curve through known ones."""
+    """Log-odds of new scores by a logistic curve through known ones; the unit of weights does not count."""
+    weights = None if weights is None else weights / np.mean(weights)
     scaler = StandardScaler().fit(scores[:, None])
     curve = LogisticRegression(C=100.0, solver="newton-cholesky", tol=1e-10)
     curve.fit(scaler.transform(scores[:, None]), y, sample_weight=weights)

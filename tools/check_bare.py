@@ -41,6 +41,7 @@ NEEDED = {
         "prometheus_client",
         "jinja2",
         "uvicorn",
+        "httptools",
     },
     "experiments": {"pydantic", "pandas"},
     "report": {"jinja2", "markupsafe"},

@@ -46,6 +46,7 @@ def calibrate(scores: Array, y: Array, weights: Array, rising: bool = True) -> C
     if spread <= ROUNDING * size:  # equal scores: their mean may differ from them in the last digit
         spread = size
     z = (scores - centre) / spread
+    weights = weights / weights.mean()  # the unit of costs does not matter
     design = np.column_stack([z, np.ones(len(z))])
     penalty = np.array([1.0 / WEAK_PENALTY, 0.0])
 
