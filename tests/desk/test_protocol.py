@@ -33,7 +33,7 @@ async def drip(request: Request) -> StreamingResponse:
     async def parts():
         for _ in range(10):
             yield b"part "
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.03)
 
     return StreamingResponse(parts())
 
@@ -222,10 +222,9 @@ GOOD = LINE + b"Content-Length: 3\r\n\r\nabc"
     ("bad", "expected"),
     [
         (b"no request " + SECRET + b"\r\n\r\n", [200, 200]),
-        (b"GET /" + SECRET * MOST_HEAD, [200, 200]),
         (CHUNKED + SECRET, [200, 200, 400]),
     ],
-    ids=["no request", "long head", "bad chunk"],
+    ids=["no request", "bad chunk"],
 )
 def test_a_request_is_answered_even_if_bad_bytes_follow(address, bad, expected):
     with warnings() as logged:
@@ -233,7 +232,7 @@ def test_a_request_is_answered_even_if_bad_bytes_follow(address, bad, expected):
     assert statuses(found) == expected
     assert found.count(b"\r\n\r\n3") == 2
     (line,) = logged
-    assert line.facts["status"] in (400, 431)
+    assert line.facts == {"status": 400}
     assert SECRET.decode() not in repr(vars(line))
 
 
