@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import re
 import socket
 import threading
 import time
+from contextlib import contextmanager
 
 import pytest
+import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, StreamingResponse
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
+from uvicorn.server import ServerState
 
 from deferlearn.desk import protocol
-from deferlearn.desk.protocol import MOST_HEAD
+from deferlearn.desk.limits import LimitBodies
+from deferlearn.desk.protocol import MOST_HEAD, GuardedHttp
 from desk.running import served
 
 
@@ -28,12 +33,24 @@ async def drip(request: Request) -> StreamingResponse:
     async def parts():
         for _ in range(10):
             yield b"part "
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.03)
 
     return StreamingResponse(parts())
 
 
-ROUTES = [Route("/drip", drip), Route("/{rest:path}", size, methods=["GET", "POST"])]
+# More than the buffers of the system hold.
+LARGE = b"z" * 16_000_000
+
+
+async def large(request: Request) -> Response:
+    return Response(LARGE)
+
+
+ROUTES = [
+    Route("/drip", drip),
+    Route("/large", large),
+    Route("/{rest:path}", size, methods=["GET", "POST"]),
+]
 
 
 @pytest.fixture(scope="module")
@@ -46,18 +63,40 @@ def address():
 def replies(address, parts):
     """All that the server answers to these parts, until it closes the connection."""
     with socket.create_connection(address, timeout=20) as connection:
-        received = b""
-        try:
-            for part in parts:
-                connection.sendall(part)
-        except OSError:
-            pass  # it was closed meanwhile
-        try:
-            while piece := connection.recv(65_536):
-                received += piece
-        except ConnectionResetError:
-            pass
+
+        def send():
+            try:
+                for part in parts:
+                    connection.sendall(part)
+            except OSError:
+                pass  # it was closed meanwhile
+
+        sending = threading.Thread(target=send)
+        sending.start()
+        received = b"".join(pieces(connection))
+        sending.join()
         return received
+
+
+def pieces(connection):
+    """What comes until the connection ends, no matter how."""
+    try:
+        while piece := connection.recv(65_536):
+            yield piece
+    except ConnectionResetError:
+        pass
+
+
+@contextmanager
+def warnings():
+    """The warnings that the protocol logs meanwhile."""
+    found = []
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = found.append
+    logger = logging.getLogger("deferlearn.desk.protocol")
+    logger.addHandler(handler)
+    yield found
+    logger.removeHandler(handler)
 
 
 LINE = b"POST / HTTP/1.1\r\nHost: desk\r\n"
@@ -65,6 +104,7 @@ CHUNKED = LINE + b"Transfer-Encoding: chunked\r\n\r\n"
 PIECE = b"x" * 16_384
 
 
+@pytest.mark.parametrize("whole", [False, True], ids=["in pieces", "in one piece"])
 @pytest.mark.parametrize(
     "parts",
     [
@@ -76,11 +116,9 @@ PIECE = b"x" * 16_384
     ],
     ids=["one header", "many headers", "address", "trailer", "extension of a chunk"],
 )
-def test_what_does_not_end_is_refused(address, parts):
-    found = replies(address, parts)
-    # The reply may be lost if the client sends on without reading.
-    assert b" 200 " not in found
-    assert found == b"" or found.startswith((b"HTTP/1.1 431", b"HTTP/1.1 400"))
+def test_what_does_not_end_is_refused(address, parts, whole):
+    found = replies(address, [b"".join(parts)] if whole else parts)
+    assert statuses(found) in ([431], [400])
 
 
 def test_the_refusal_can_be_read(address):
@@ -110,6 +148,7 @@ def statuses(found):
 
 
 LAST = b"GET /last HTTP/1.1\r\nHost: desk\r\nConnection: close\r\n\r\n"
+SECRET = b"(secret)"
 HIDDEN = b"GET /hidden HTTP/1.1\r\nHost: desk\r\n\r\n"
 
 
@@ -172,7 +211,37 @@ def test_a_refusal_does_not_get_into_the_reply_to_another_request(address):
             while piece := connection.recv(65_536):
                 found += piece
         assert statuses(found) == [200]
+        assert found.count(b"part ") == 10
         assert b"Refused" not in found
+
+
+GOOD = LINE + b"Content-Length: 3\r\n\r\nabc"
+
+
+@pytest.mark.parametrize(
+    ("bad", "expected"),
+    [
+        (b"no request " + SECRET + b"\r\n\r\n", [200, 200]),
+        (CHUNKED + SECRET, [200, 200, 400]),
+    ],
+    ids=["no request", "bad chunk"],
+)
+def test_a_request_is_answered_even_if_bad_bytes_follow(address, bad, expected):
+    with warnings() as logged:
+        found = replies(address, [GOOD + GOOD + bad, HIDDEN])
+    assert statuses(found) == expected
+    assert found.count(b"\r\n\r\n3") == 2
+    (line,) = logged
+    assert line.facts == {"status": 400}
+    assert SECRET.decode() not in repr(vars(line))
+
+
+def test_what_follows_the_last_request_is_ignored_also_after_an_offer(address):
+    offer = GOOD.replace(LINE, LINE + b"Connection: Upgrade\r\nUpgrade: h2c\r\n")
+    with warnings() as logged:
+        assert statuses(replies(address, [LAST + HIDDEN])) == [200]
+        assert statuses(replies(address, [offer + LAST + HIDDEN])) == [200, 200]
+    assert logged == []
 
 
 @pytest.mark.parametrize(
@@ -208,3 +277,79 @@ def test_a_reply_may_take_longer_than_a_request(address, monkeypatch):
     monkeypatch.setattr(protocol, "REQUEST_SECONDS", 0.1)
     found = replies(address, [b"GET /drip HTTP/1.1\r\nHost: desk\r\n\r\n", b"GET"])
     assert found.count(b"part ") == 10
+
+
+GET_LARGE = b"GET /large HTTP/1.1\r\nHost: desk\r\n"
+
+
+@pytest.mark.parametrize("closes", [False, True])
+def test_a_client_that_does_not_read_is_cut_off(closes, monkeypatch):
+    monkeypatch.setattr(protocol, "REQUEST_SECONDS", 0.2)
+    ended, lost = threading.Event(), GuardedHttp.connection_lost
+    monkeypatch.setattr(
+        GuardedHttp, "connection_lost", lambda self, exc: (lost(self, exc), ended.set())
+    )
+    limited = LimitBodies(Starlette(routes=ROUTES), most_bytes=1000, most_levels=8)
+    with served(limited) as url:
+        host, _, port = url.removeprefix("http://").partition(":")
+        with socket.create_connection((host, int(port)), timeout=20) as connection:
+            if closes:
+                connection.sendall(GET_LARGE + b"Connection: close\r\n\r\n")
+            else:
+                connection.sendall(GET_LARGE + b"\r\n" + GOOD)
+                wait_for(lambda: limited.held == 3)
+                wait_for(lambda: limited.held == 0)
+            assert ended.wait(5)
+            assert sum(map(len, pieces(connection))) < len(LARGE)
+
+
+def wait_for(condition):
+    until = time.monotonic() + 5
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.005)
+
+
+class Transport(asyncio.Transport):
+    """One whose client takes as much as the test says."""
+
+    unsent = 0
+    aborted = closing = False
+
+    def get_write_buffer_size(self):
+        return self.unsent
+
+    def is_closing(self):
+        return self.closing
+
+    def close(self):
+        self.closing = True
+
+    def abort(self):
+        self.aborted = True
+
+
+@pytest.mark.parametrize("closes", [False, True])
+def test_a_client_that_reads_slowly_is_not_cut_off(closes, monkeypatch):
+    monkeypatch.setattr(protocol, "REQUEST_SECONDS", 0.01)
+
+    async def look():
+        config = uvicorn.Config(Starlette(), log_config=None)
+        connection, transport = GuardedHttp(config, ServerState(), {}), Transport()
+        connection.connection_made(transport)
+        connection._clear_deadline()
+        transport.unsent = 1000
+        if closes:
+            connection.shutdown()
+        else:
+            connection.pause_writing()
+        for transport.unsent in range(999, 989, -1):
+            seen = connection._next_look
+            while connection._next_look is seen:
+                await asyncio.sleep(0.001)
+            assert not transport.aborted
+        connection.resume_writing()
+        await asyncio.sleep(0.05)
+        assert transport.aborted == closes
+
+    asyncio.run(asyncio.wait_for(look(), 5))
