@@ -257,8 +257,16 @@ def test_nothing_is_sent_to_link_local_addresses(receiver, monkeypatch, peer, re
     assert (problem is not None, len(receiver.got)) == (refused, 0 if refused else 1)
 
 
-def test_a_reply_in_drops_ends_in_time(monkeypatch):
-    monkeypatch.setattr(webhooks, "TIMEOUT", 0.3)
+@pytest.mark.parametrize("slow", [0, 0.3])
+def test_a_reply_in_drops_ends_in_time(monkeypatch, slow):
+    monkeypatch.setattr(webhooks, "TIMEOUT", 0.2)
+    look_up = socket.getaddrinfo
+
+    def look_up_slowly(*arguments):
+        time.sleep(slow)
+        return look_up(*arguments)
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up_slowly)
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def drip():
@@ -271,5 +279,7 @@ def test_a_reply_in_drops_ends_in_time(monkeypatch):
         thread = threading.Thread(target=drip)
         thread.start()
         url = f"http://127.0.0.1:{server.getsockname()[1]}/"
+        begin = time.monotonic()
         assert webhooks.post(webhooks.Parcel(1, 1, url, "secret", 1, b"{}", 0)) is not None
+        assert time.monotonic() - begin < 2, "the whole reply takes nearly 4 seconds"
         thread.join()

@@ -349,6 +349,7 @@ def post(parcel: Parcel) -> str | None:
     try:
         connection = make(parts.hostname or "", parts.port, **options)
         # The time-out of a socket is for each part of a reply: together they have no more.
+        end = time.monotonic() + TIMEOUT
         last = Timer(TIMEOUT, _hang_up, (connection,))
         last.start()
         try:
@@ -360,6 +361,9 @@ def post(parcel: Parcel) -> str | None:
                 SIGNATURE: signature(parcel.secret, parcel.at, parcel.body),
             }
             connection.connect()
+            # The name, the connection and TLS may have taken all the time: then nobody will hang up.
+            if time.monotonic() >= end:
+                raise TimeoutError("the receiver was reached too late")
             if _is_link_local(connection.sock.getpeername()[0]):
                 return "The address is link-local, where no receiver is."
             connection.request("POST", path, parcel.body, headers)
