@@ -185,6 +185,35 @@ def test_a_silent_receiver_delays_no_other_one(database, monkeypatch):
         deliver_due(desk, one_is_silent)
 
 
+def test_the_others_get_what_becomes_due_while_one_is_silent(database, monkeypatch):
+    monkeypatch.setattr(webhooks, "BATCH", 2)
+    desk = stub_desk(database, {"Ann": None})
+    hook(desk, "http://silent.example/x")
+    hook(desk, "http://quick.example/x")
+    for place in range(3):
+        send(desk, f"before {place}", gain=-1)
+    got_all, asked, got = threading.Event(), [], []
+
+    def one_is_silent(parcel):
+        if "silent" in parcel.url:
+            asked.append(parcel.event_id)
+            if len(asked) > 1:
+                return None
+            assert got_all.wait(20), "the quick receiver has to wait for the silent one"
+            return "it does not answer"
+        got.append(parcel.event_id)
+        if len(got) == 3:
+            send(desk, "in the meantime", gain=-1)
+        if len(got) == 4:
+            got_all.set()
+        return None
+
+    assert deliver_due(desk, one_is_silent) >= 5
+    assert got == sorted(set(got))
+    assert len(got) == 4
+    assert asked.count(asked[0]) == 1, "it was asked again while it was busy"
+
+
 @pytest.mark.parametrize("minutes", [5, 60, 24 * 60])
 def test_a_clock_that_is_set_back_delays_nothing(database, minutes):
     desk = stub_desk(database, {"Ann": None})

@@ -13,10 +13,11 @@ import http.client
 import socket
 import ssl
 import time
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import ip_address
 from threading import Timer
 from typing import Any, NamedTuple
@@ -51,6 +52,8 @@ CLAIM_SECONDS = 60
 TIMEOUT = 10
 # So many deliveries to each receiver are taken at a time.
 BATCH = 20
+# So many receivers are sent to at the same time.
+MOST_AT_ONCE = 1000
 
 Send = Callable[["Parcel"], str | None]
 
@@ -211,32 +214,43 @@ def deliver_due(desk: Desk, send: Send | None = None) -> int:
         The number of deliveries that were tried.
     """
     send = post if send is None else send
-    parcels = desk.database.write(lambda connection: _claim(desk, connection))
-    if not parcels:
-        return 0
-    receivers: dict[str, list[Parcel]] = {}
-    for parcel in parcels:
-        receivers.setdefault(parcel.url, []).append(parcel)
-    tried = 0
-    # Each receiver has a thread: one that is silent delays no other.
-    with ThreadPoolExecutor(len(receivers)) as pool:
-        rounds = pool.map(lambda own: _send_in_order(own, send), receivers.values())
-        for own, outcomes in zip(receivers.values(), rounds, strict=True):
-            for parcel, problem in outcomes:
-                desk.database.write(
-                    lambda connection, p=parcel, e=problem: _note(desk, connection, p, e)  # type: ignore[misc]
-                )
-            tried += len(outcomes)
-            if left := own[len(outcomes) :]:
-                desk.database.write(
-                    lambda connection, those=left: _give_back(desk, connection, those)  # type: ignore[misc]
-                )
+    tried, end = 0, time.monotonic() + TIMEOUT
+    running: dict[Future[int], str] = {}
+    # Each receiver has a thread. As long as one is slow, the others get what becomes due. So that the round
+    # has an end, none gets more after TIMEOUT: then they wait for what is being sent at that time.
+    with ThreadPoolExecutor(MOST_AT_ONCE) as pool:
+        parcels = desk.database.write(partial(_claim, desk))
+        while parcels or running:
+            receivers: dict[str, list[Parcel]] = {}
+            for parcel in parcels:
+                receivers.setdefault(parcel.url, []).append(parcel)
+            running |= {
+                pool.submit(_serve, desk, own, send, end): url for url, own in receivers.items()
+            }
+            for done in wait(running, timeout=1.0, return_when=FIRST_COMPLETED).done:
+                del running[done]
+                tried += done.result()
+            parcels = []
+            if running and time.monotonic() < end:
+                parcels = desk.database.write(partial(_claim, desk, busy=list(running.values())))
     return tried
 
 
-def _send_in_order(parcels: list[Parcel], send: Send) -> list[tuple[Parcel, str | None]]:
+def _serve(desk: Desk, parcels: list[Parcel], send: Send, end: float) -> int:
+    """Send parcels to one receiver and store how it went; how many there was time for."""
+    outcomes = _send_in_order(parcels, send, end)
+    for parcel, problem in outcomes:
+        desk.database.write(partial(_note, desk, parcel=parcel, problem=problem))
+    if left := parcels[len(outcomes) :]:
+        desk.database.write(partial(_give_back, desk, parcels=left))
+    return len(outcomes)
+
+
+def _send_in_order(
+    parcels: list[Parcel], send: Send, end: float
+) -> list[tuple[Parcel, str | None]]:
     """Send parcels to one receiver. What a slow one leaves no time for is due again later."""
-    outcomes, end = [], time.monotonic() + TIMEOUT
+    outcomes = []
     for parcel in parcels:
         outcomes.append((parcel, send(parcel)))
         if time.monotonic() > end:
@@ -244,10 +258,12 @@ def _send_in_order(parcels: list[Parcel], send: Send) -> list[tuple[Parcel, str 
     return outcomes
 
 
-def _claim(desk: Desk, connection: Connection) -> list[Parcel]:
+def _claim(desk: Desk, connection: Connection, busy: Sequence[str] = ()) -> list[Parcel]:
+    """Take what is due, except for receivers that are busy."""
     moment = desk.look(connection)
     # Each receiver has its own share: else one that is behind by many events would leave nothing to others.
-    hooks = connection.execute(select(webhook.c.id).where(webhook.c.is_active)).scalars().all()
+    idle = select(webhook.c.id).where(webhook.c.is_active, webhook.c.url.not_in(busy))
+    hooks = connection.execute(idle).scalars().all()
     ids = [number for hook in hooks for number in connection.execute(_due(moment, hook)).scalars()]
     if not ids:
         return []
