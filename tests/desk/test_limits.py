@@ -174,5 +174,6 @@ def test_a_network_of_ipv6_asks_as_one_client():
         with TestClient(app, client=(address, 50_000)) as client:
             return client.get("/").status_code
 
-    assert [ask(f"2001:db8::{n}") for n in range(3)] == [200, 200, 429]
-    assert ask("2001:db8:0:1::") == 200
+    assert [ask(f"2a00::{n}") for n in range(3)] == [200, 200, 429]
+    assert ask("2a00:0:0:1::") == 200
+    assert [ask(f"fd00::{n}") for n in range(1, 4)] == [200] * 3

@@ -5,7 +5,7 @@ from datetime import date, timedelta
 
 import numpy as np
 import pytest
-from sqlalchemy import insert, update
+from sqlalchemy import delete, insert, update
 
 from deferlearn.desk.experts import add_expert
 from deferlearn.desk.forecast import forecast, with_expert
@@ -90,16 +90,26 @@ def test_monitoring_shows_numbers_with_their_sentences(sqlite_desk, client):
     assert client.post("/monitoring/alarms/1/close").status_code == 404
 
 
-def test_the_load_of_a_new_desk_counts_the_days_since_its_first_reading(sqlite_desk, client):
-    with sqlite_desk.database.reading() as connection:
-        moment = sqlite_desk.look(connection)
+def test_the_load_of_a_new_desk_counts_the_days_since_its_first_case(database):
+    desk = stub_desk(database, {"Ann": None})
+    client = browser_of(app_of(desk), desk, "sue", "supervisor")
+    with database.reading() as connection:
+        moment = desk.look(connection)
+        assert days_at_work(connection, moment, 7) == 7, "nothing is known yet"
     today = date.fromisoformat(moment.day)
-    taken = {today - timedelta(days=3): 4, today: 2}
+    taken = {today - timedelta(days=2): 4, today - timedelta(days=1): 2}
     days = [{"expert_id": 1, "day": str(day), "taken": n} for day, n in taken.items()]
-    sqlite_desk.database.write(lambda c: c.execute(insert(expert_day), days))
+    first, _ = send(desk, "first", gain=-1), send(desk, "second", gain=-1)
+    three_days_ago = moment.now - 3 * 24 * HOUR
+    change(desk, update(case).where(case.c.number == first).values(received_at=three_days_ago))
+    change(desk, insert(expert_day).values(days))
     assert "Ann was given 1.5 readings per day" in client.get("/monitoring").text
-    with sqlite_desk.database.reading() as connection:
+    with database.reading() as connection:
         assert [days_at_work(connection, moment, n) for n in (1, 2, 4, 7)] == [1, 2, 4, 4]
+    change(desk, delete(decision).where(decision.c.case_number == first))
+    change(desk, delete(case).where(case.c.number == first))
+    with database.reading() as connection:
+        assert days_at_work(connection, moment, 7) == 3, "the days of experts outlive a purge"
 
 
 def test_columns_that_are_as_in_training_are_folded_away():

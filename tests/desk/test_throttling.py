@@ -6,6 +6,7 @@ import pytest
 from sqlalchemy import select, update
 
 from deferlearn.desk import login, throttling
+from deferlearn.desk.addresses import network_of
 from deferlearn.desk.passwords import Passwords
 from deferlearn.desk.schema import audit_log, throttle
 from deferlearn.desk.throttling import FREE, Counters
@@ -57,9 +58,20 @@ def test_an_address_that_tries_many_users_is_stopped(database):
 
 
 def test_a_network_of_ipv6_is_one_client(database):
-    here, elsewhere = "2001:db8:0:1::", "2001:db8:0:2::"
+    here, elsewhere = "2a00:1:0:1::", "2a00:1:0:2::"
     assert sum(attempts(database, 1, address=f"{here}{n}") for n in range(9)) == FREE["pair"]
     assert attempts(database, 1, address=elsewhere) == 1
+
+
+@pytest.mark.parametrize("network", ["fd00::", "fe80::"])
+def test_machines_of_one_local_network_are_told_apart(database, network):
+    assert sum(attempts(database, 1, address=f"{network}1") for _ in range(9)) == FREE["pair"]
+    assert attempts(database, 1, address=f"{network}2") == 1
+
+
+def test_an_address_in_other_letters_is_the_same_client():
+    assert network_of("FD00:0::1") == network_of("fd00::1%eth0") == "fd00::1"
+    assert network_of("::ffff:10.0.0.1") == "10.0.0.1"
 
 
 def test_counters_do_not_pile_up(database):

@@ -18,7 +18,7 @@ from deferlearn.desk.database import SECOND
 from deferlearn.desk.queue import lease_next
 from deferlearn.desk.schema import delivery, event, webhook
 from deferlearn.desk.subscriptions import add_webhook, remove_webhook, retry_dead_letter
-from deferlearn.desk.webhooks import ATTEMPTS, dead_letters, deliver_due
+from deferlearn.desk.webhooks import ATTEMPTS, bring_forward, dead_letters, deliver_due
 from deferlearn.desk.withdrawing import take_back
 from desk.stub_desk import change, rows, send, stub_desk
 
@@ -185,14 +185,44 @@ def test_a_silent_receiver_delays_no_other_one(database, monkeypatch):
         deliver_due(desk, one_is_silent)
 
 
+def test_the_others_get_what_becomes_due_while_one_is_silent(database, monkeypatch):
+    monkeypatch.setattr(webhooks, "BATCH", 2)
+    desk = stub_desk(database, {"Ann": None})
+    hook(desk, "http://silent.example/x")
+    hook(desk, "http://quick.example/x")
+    for place in range(3):
+        send(desk, f"before {place}", gain=-1)
+    got_all, asked, got = threading.Event(), [], []
+
+    def one_is_silent(parcel):
+        if "silent" in parcel.url:
+            asked.append(parcel.event_id)
+            if len(asked) > 1:
+                return None
+            assert got_all.wait(20), "the quick receiver has to wait for the silent one"
+            return "it does not answer"
+        got.append(parcel.event_id)
+        if len(got) == 3:
+            send(desk, "in the meantime", gain=-1)
+        if len(got) == 4:
+            got_all.set()
+        return None
+
+    assert deliver_due(desk, one_is_silent) >= 5
+    assert got == sorted(set(got))
+    assert len(got) == 4
+    assert asked.count(asked[0]) == 1, "it was asked again while it was busy"
+
+
 @pytest.mark.parametrize("minutes", [5, 60, 24 * 60])
-def test_a_clock_that_is_set_back_delays_nothing(database, minutes):
+def test_a_clock_that_is_set_back_delays_nothing_for_long(database, minutes):
     desk = stub_desk(database, {"Ann": None})
     hook(desk)
     send(desk, "a", gain=-1)
     assert deliver_due(desk, lambda parcel: "busy") == 1
     assert deliver_due(desk, lambda parcel: None) == 0
     change(desk, update(delivery).values(next_at=delivery.c.next_at + minutes * 60 * SECOND))
+    assert (bring_forward(desk), bring_forward(desk)) == (1, 0)
     assert deliver_due(desk, lambda parcel: None) == 1
 
 
@@ -202,6 +232,7 @@ def test_a_pause_is_not_taken_for_a_clock_that_was_set_back(database):
     send(desk, "a", gain=-1)
     for _ in range(ATTEMPTS - 1):
         assert deliver_due(desk, lambda parcel: "busy") == 1
+        assert bring_forward(desk) == 0
         assert deliver_due(desk, lambda parcel: "busy") == 0
         make_due(desk)
 
@@ -257,8 +288,16 @@ def test_nothing_is_sent_to_link_local_addresses(receiver, monkeypatch, peer, re
     assert (problem is not None, len(receiver.got)) == (refused, 0 if refused else 1)
 
 
-def test_a_reply_in_drops_ends_in_time(monkeypatch):
-    monkeypatch.setattr(webhooks, "TIMEOUT", 0.3)
+@pytest.mark.parametrize("slow", [0, 0.3])
+def test_a_reply_in_drops_ends_in_time(monkeypatch, slow):
+    monkeypatch.setattr(webhooks, "TIMEOUT", 0.2)
+    look_up = socket.getaddrinfo
+
+    def look_up_slowly(*arguments):
+        time.sleep(slow)
+        return look_up(*arguments)
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up_slowly)
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def drip():
@@ -271,5 +310,7 @@ def test_a_reply_in_drops_ends_in_time(monkeypatch):
         thread = threading.Thread(target=drip)
         thread.start()
         url = f"http://127.0.0.1:{server.getsockname()[1]}/"
+        begin = time.monotonic()
         assert webhooks.post(webhooks.Parcel(1, 1, url, "secret", 1, b"{}", 0)) is not None
+        assert time.monotonic() - begin < 2, "the whole reply takes nearly 4 seconds"
         thread.join()

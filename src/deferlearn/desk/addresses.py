@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from ipaddress import IPv6Address, ip_network
 
-# One client of IPv6 gets so many bits of addresses, and may take another one for each request.
+# A client of the internet gets so many bits of addresses of IPv6, and may take another for each request.
+# Other addresses are those of an organization's own network, in which so many bits are many machines.
 _IPV6_BITS = 64
 
 
 def network_of(address: str) -> str:
-    """What tells clients apart: the address, or for IPv6 the network of the client.
+    """What tells clients apart: the address, or the network of the client if it is a global one of IPv6.
 
     Parameters
     ----------
@@ -23,8 +24,8 @@ def network_of(address: str) -> str:
     Examples
     --------
     >>> from deferlearn.desk.addresses import network_of
-    >>> network_of("10.0.0.1"), network_of("2001:db8::1:2"), network_of("::ffff:10.0.0.1")
-    ('10.0.0.1', '2001:db8::/64', '10.0.0.1')
+    >>> network_of("10.0.0.1"), network_of("2a00::1:2"), network_of("fd00::1:2")
+    ('10.0.0.1', '2a00::/64', 'fd00::1:2')
     """
     if ":" not in address:
         return address
@@ -34,4 +35,6 @@ def network_of(address: str) -> str:
         return address
     if found.ipv4_mapped is not None:
         return str(found.ipv4_mapped)
+    if not found.is_global:
+        return str(found)
     return str(ip_network((found, _IPV6_BITS), strict=False))

@@ -13,10 +13,11 @@ import http.client
 import socket
 import ssl
 import time
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import ip_address
 from threading import Timer
 from typing import Any, NamedTuple
@@ -51,6 +52,8 @@ CLAIM_SECONDS = 60
 TIMEOUT = 10
 # So many deliveries to each receiver are taken at a time.
 BATCH = 20
+# So many receivers are sent to at the same time.
+MOST_AT_ONCE = 1000
 
 Send = Callable[["Parcel"], str | None]
 
@@ -211,32 +214,43 @@ def deliver_due(desk: Desk, send: Send | None = None) -> int:
         The number of deliveries that were tried.
     """
     send = post if send is None else send
-    parcels = desk.database.write(lambda connection: _claim(desk, connection))
-    if not parcels:
-        return 0
-    receivers: dict[str, list[Parcel]] = {}
-    for parcel in parcels:
-        receivers.setdefault(parcel.url, []).append(parcel)
-    tried = 0
-    # Each receiver has a thread: one that is silent delays no other.
-    with ThreadPoolExecutor(len(receivers)) as pool:
-        rounds = pool.map(lambda own: _send_in_order(own, send), receivers.values())
-        for own, outcomes in zip(receivers.values(), rounds, strict=True):
-            for parcel, problem in outcomes:
-                desk.database.write(
-                    lambda connection, p=parcel, e=problem: _note(desk, connection, p, e)  # type: ignore[misc]
-                )
-            tried += len(outcomes)
-            if left := own[len(outcomes) :]:
-                desk.database.write(
-                    lambda connection, those=left: _give_back(desk, connection, those)  # type: ignore[misc]
-                )
+    tried, end = 0, time.monotonic() + TIMEOUT
+    running: dict[Future[int], str] = {}
+    # Each receiver has a thread. As long as one is slow, the others get what becomes due. So that the round
+    # has an end, none gets more after TIMEOUT: then they wait for what is being sent at that time.
+    with ThreadPoolExecutor(MOST_AT_ONCE) as pool:
+        parcels = desk.database.write(partial(_claim, desk))
+        while parcels or running:
+            receivers: dict[str, list[Parcel]] = {}
+            for parcel in parcels:
+                receivers.setdefault(parcel.url, []).append(parcel)
+            running |= {
+                pool.submit(_serve, desk, own, send, end): url for url, own in receivers.items()
+            }
+            for done in wait(running, timeout=1.0, return_when=FIRST_COMPLETED).done:
+                del running[done]
+                tried += done.result()
+            parcels = []
+            if running and time.monotonic() < end:
+                parcels = desk.database.write(partial(_claim, desk, busy=list(running.values())))
     return tried
 
 
-def _send_in_order(parcels: list[Parcel], send: Send) -> list[tuple[Parcel, str | None]]:
+def _serve(desk: Desk, parcels: list[Parcel], send: Send, end: float) -> int:
+    """Send parcels to one receiver and store how it went; how many there was time for."""
+    outcomes = _send_in_order(parcels, send, end)
+    for parcel, problem in outcomes:
+        desk.database.write(partial(_note, desk, parcel=parcel, problem=problem))
+    if left := parcels[len(outcomes) :]:
+        desk.database.write(partial(_give_back, desk, parcels=left))
+    return len(outcomes)
+
+
+def _send_in_order(
+    parcels: list[Parcel], send: Send, end: float
+) -> list[tuple[Parcel, str | None]]:
     """Send parcels to one receiver. What a slow one leaves no time for is due again later."""
-    outcomes, end = [], time.monotonic() + TIMEOUT
+    outcomes = []
     for parcel in parcels:
         outcomes.append((parcel, send(parcel)))
         if time.monotonic() > end:
@@ -244,10 +258,12 @@ def _send_in_order(parcels: list[Parcel], send: Send) -> list[tuple[Parcel, str 
     return outcomes
 
 
-def _claim(desk: Desk, connection: Connection) -> list[Parcel]:
+def _claim(desk: Desk, connection: Connection, busy: Sequence[str] = ()) -> list[Parcel]:
+    """Take what is due, except for receivers that are busy."""
     moment = desk.look(connection)
     # Each receiver has its own share: else one that is behind by many events would leave nothing to others.
-    hooks = connection.execute(select(webhook.c.id).where(webhook.c.is_active)).scalars().all()
+    idle = select(webhook.c.id).where(webhook.c.is_active, webhook.c.url.not_in(busy))
+    hooks = connection.execute(idle).scalars().all()
     ids = [number for hook in hooks for number in connection.execute(_due(moment, hook)).scalars()]
     if not ids:
         return []
@@ -282,16 +298,47 @@ def _due(moment: Moment, webhook_id: int) -> Select[tuple[int]]:
         .where(
             delivery.c.webhook_id == webhook_id,
             delivery.c.state == WAITING,
-            # What is due later than by any pause was planned before the clock was set back.
-            or_(
-                delivery.c.next_at <= moment.now,
-                delivery.c.next_at > moment.after(CLAIM_SECONDS) + _PAUSE,
-                delivery.c.next_at > moment.after(CLAIM_SECONDS + LONGEST_PAUSE),
-            ),
+            delivery.c.next_at <= moment.now,
         )
         .order_by(delivery.c.next_at)
         .limit(BATCH)
         .with_for_update(skip_locked=True)
+    )
+
+
+def bring_forward(desk: Desk) -> int:
+    """Let deliveries be due now whose time was planned before the clock was set back.
+
+    All that waits is looked at, so this is done less often than sending, and first without a lock.
+
+    Parameters
+    ----------
+    desk : Desk
+        The desk.
+
+    Returns
+    -------
+    found : int
+        The number of them.
+    """
+    with desk.database.reading() as connection:
+        found = select(delivery.c.id).where(_is_misplanned(desk.look(connection))).limit(1)
+        if connection.execute(found).first() is None:
+            return 0
+
+    def let_be_due(connection: Connection) -> int:
+        moment = desk.look(connection)
+        change = update(delivery).where(_is_misplanned(moment)).values(next_at=moment.now)
+        return connection.execute(change).rowcount
+
+    return desk.database.write(let_be_due)
+
+
+def _is_misplanned(moment: Moment) -> ColumnElement[bool]:
+    """Whether a delivery is due later than by any pause."""
+    return (delivery.c.state == WAITING) & or_(
+        delivery.c.next_at > moment.after(CLAIM_SECONDS) + _PAUSE,
+        delivery.c.next_at > moment.after(CLAIM_SECONDS + LONGEST_PAUSE),
     )
 
 
@@ -349,6 +396,7 @@ def post(parcel: Parcel) -> str | None:
     try:
         connection = make(parts.hostname or "", parts.port, **options)
         # The time-out of a socket is for each part of a reply: together they have no more.
+        end = time.monotonic() + TIMEOUT
         last = Timer(TIMEOUT, _hang_up, (connection,))
         last.start()
         try:
@@ -360,6 +408,9 @@ def post(parcel: Parcel) -> str | None:
                 SIGNATURE: signature(parcel.secret, parcel.at, parcel.body),
             }
             connection.connect()
+            # The name, the connection and TLS may have taken all the time: then nobody will hang up.
+            if time.monotonic() >= end:
+                raise TimeoutError("the receiver was reached too late")
             if _is_link_local(connection.sock.getpeername()[0]):
                 return "The address is link-local, where no receiver is."
             connection.request("POST", path, parcel.body, headers)

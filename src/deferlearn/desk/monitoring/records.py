@@ -214,10 +214,16 @@ def read_loads(connection: Connection, first_day: str) -> dict[int, int]:
 
 def days_at_work(connection: Connection, moment: Moment, days: int) -> int:
     """How many of the last days, today included, the desk has been at work: all, if it is old enough."""
-    first = connection.execute(select(func.min(expert_day.c.day))).scalar()
-    if first is None:
+    arrived = connection.execute(
+        select(case.c.received_at).order_by(case.c.number).limit(1)
+    ).scalar()
+    # The first cases may have been purged; the days of experts are kept.
+    opened = connection.execute(select(func.min(expert_day.c.day))).scalar()
+    found = [opened, None if arrived is None else moment.rules.day(arrived)]
+    known = [day for day in found if day is not None]
+    if not known:
         return days
-    age = date.fromisoformat(moment.day) - date.fromisoformat(first)
+    age = date.fromisoformat(moment.day) - date.fromisoformat(min(known))
     return min(days, max(age.days, 0) + 1)
 
 
