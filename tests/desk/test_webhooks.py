@@ -18,7 +18,7 @@ from deferlearn.desk.database import SECOND
 from deferlearn.desk.queue import lease_next
 from deferlearn.desk.schema import delivery, event, webhook
 from deferlearn.desk.subscriptions import add_webhook, remove_webhook, retry_dead_letter
-from deferlearn.desk.webhooks import ATTEMPTS, dead_letters, deliver_due
+from deferlearn.desk.webhooks import ATTEMPTS, bring_forward, dead_letters, deliver_due
 from deferlearn.desk.withdrawing import take_back
 from desk.stub_desk import change, rows, send, stub_desk
 
@@ -215,13 +215,14 @@ def test_the_others_get_what_becomes_due_while_one_is_silent(database, monkeypat
 
 
 @pytest.mark.parametrize("minutes", [5, 60, 24 * 60])
-def test_a_clock_that_is_set_back_delays_nothing(database, minutes):
+def test_a_clock_that_is_set_back_delays_nothing_for_long(database, minutes):
     desk = stub_desk(database, {"Ann": None})
     hook(desk)
     send(desk, "a", gain=-1)
     assert deliver_due(desk, lambda parcel: "busy") == 1
     assert deliver_due(desk, lambda parcel: None) == 0
     change(desk, update(delivery).values(next_at=delivery.c.next_at + minutes * 60 * SECOND))
+    assert (bring_forward(desk), bring_forward(desk)) == (1, 0)
     assert deliver_due(desk, lambda parcel: None) == 1
 
 
@@ -231,6 +232,7 @@ def test_a_pause_is_not_taken_for_a_clock_that_was_set_back(database):
     send(desk, "a", gain=-1)
     for _ in range(ATTEMPTS - 1):
         assert deliver_due(desk, lambda parcel: "busy") == 1
+        assert bring_forward(desk) == 0
         assert deliver_due(desk, lambda parcel: "busy") == 0
         make_due(desk)
 

@@ -13,12 +13,12 @@ from deferlearn.desk.handing import look_after_unread
 from deferlearn.desk.learning.shadowing import follow
 from deferlearn.desk.monitoring.alarms import advance
 from deferlearn.desk.pricing import update_prices
-from deferlearn.desk.webhooks import deliver_due
+from deferlearn.desk.webhooks import bring_forward, deliver_due
 
 log = logging.getLogger("deferlearn.desk.keeper")
 # Seconds between two looks, if there was nothing to do.
 PAUSE = 1.0
-# The same for alarms and for the candidate that decides along, for which nobody waits.
+# The same for what nobody waits for: alarms, the candidate that decides along, a clock that was set back.
 WATCH_PAUSE = 15.0
 # The same after the database could not be used.
 OUTAGE_PAUSE = 5.0
@@ -46,7 +46,7 @@ class Keeper:
         for name, pause, chores in (
             ("desk-rules", PAUSE, [enforce_deadlines, update_prices]),
             ("desk-webhooks", PAUSE, [deliver_due]),
-            ("desk-watch", WATCH_PAUSE, [look_after_unread, _watch, follow]),
+            ("desk-watch", WATCH_PAUSE, [look_after_unread, bring_forward, _watch, follow]),
         ):
             args = (chores, pause)
             thread = threading.Thread(target=self._run, args=args, name=name, daemon=True)
