@@ -16,7 +16,7 @@ from deferlearn.desk.migrations import migrate
 from deferlearn.desk.queue import lease_next
 from deferlearn.desk.schema import case, decision, delivery, reading
 from deferlearn.desk.subscriptions import add_webhook
-from deferlearn.desk.webhooks import deliver_due
+from deferlearn.desk.webhooks import bring_forward, deliver_due
 from desk.postgres_server import PostgresServer, find_programs
 from desk.stub_desk import SECRET, change, count, rows, send, stub_desk
 
@@ -217,4 +217,5 @@ def test_a_clock_that_jumps_stops_nothing(database, hours):
     assert again.reading_id == lease.reading_id, "the lease has ended, and the case came back"
     send(desk, "later", gain=-1)
     change(desk, update(delivery).values(next_at=delivery.c.next_at - 3 * 3600 * SECOND * -hours))
+    bring_forward(desk)
     assert deliver_due(desk, lambda parcel: None) == 2
