@@ -104,7 +104,6 @@ CHUNKED = LINE + b"Transfer-Encoding: chunked\r\n\r\n"
 PIECE = b"x" * 16_384
 
 
-@pytest.mark.parametrize("whole", [False, True], ids=["in pieces", "in one piece"])
 @pytest.mark.parametrize(
     "parts",
     [
@@ -116,9 +115,15 @@ PIECE = b"x" * 16_384
     ],
     ids=["one header", "many headers", "address", "trailer", "extension of a chunk"],
 )
-def test_what_does_not_end_is_refused(address, parts, whole):
-    found = replies(address, [b"".join(parts)] if whole else parts)
-    assert statuses(found) in ([431], [400])
+def test_what_does_not_end_is_refused(address, parts):
+    def just_too_long():
+        yield parts[0]
+        time.sleep(0.05)  # until it is read: the rest counts by itself
+        yield b"".join(parts[1:])[: MOST_HEAD + 1]
+
+    assert statuses(replies(address, just_too_long())) in ([431], [400])
+    # Bytes that come after the end of the connection may cost the client the reply.
+    assert statuses(replies(address, parts)) in ([431], [400], [])
 
 
 def test_the_refusal_can_be_read(address):
@@ -228,7 +233,7 @@ GOOD = LINE + b"Content-Length: 3\r\n\r\nabc"
 )
 def test_a_request_is_answered_even_if_bad_bytes_follow(address, bad, expected):
     with warnings() as logged:
-        found = replies(address, [GOOD + GOOD + bad, HIDDEN])
+        found = replies(address, [GOOD + GOOD + bad])
     assert statuses(found) == expected
     assert found.count(b"\r\n\r\n3") == 2
     (line,) = logged
