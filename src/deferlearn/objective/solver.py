@@ -290,9 +290,8 @@ def settle(state: State, counters: Counters) -> None:
     if is_settled(state):
         return
     counters.n_repaired += 1
-    if (
-        not state.precise
-    ):  # what a long path rounds is mostly taken back by one step, far cheaper than a path
+    if not state.precise:
+        # What a long path rounds is mostly taken back by one step, far cheaper than a path.
         _polish(state)
         if is_settled(state):
             return
