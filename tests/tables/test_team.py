@@ -19,7 +19,8 @@ def search(monkeypatch):
     def restrict(**candidates):
         def make(budget, *, alpha, seed, n_jobs, folds, scored, grades, costs):
             assert not scored
-            assert grades is None and costs is None
+            assert grades is None
+            assert costs is None
             if alpha is not None:
                 return make_team(budget, alpha=alpha, seed=seed, n_jobs=n_jobs, folds=folds)
             return AssistedSVCCV(

@@ -1,4 +1,4 @@
-"""What expected losses count, in words: errors, grades by which answers are off, or costs that a user gave."""
+"""What expected losses count, in words: errors, grades by which answers are off, or costs given."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

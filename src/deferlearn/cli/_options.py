@@ -150,7 +150,7 @@ Grades = Annotated[
 CostMatrix = Annotated[
     str | None,
     column(
-        "What mistakes cost, in units of one error: a file, or JSON as in '{\"classes\": [\"none\", "
+        'What mistakes cost, in units of one error: a file, or JSON as in \'{"classes": ["none", '
         '"severe"], "costs": [[0, 1], [8, 0]]}\', with a row per true class and a column per answer. In a '
         "table the first column names the true classes, and the header the answers. Default: every "
         "mistake costs 1, or 1 for each grade that it is off."

@@ -210,7 +210,8 @@ def fit(
         used = [name for name in chosen.features.column_names if name not in (drop or [])]
         chosen = replace(chosen, features=with_points(chosen.features, used, file.decimal))
         files = dict(zip(("cases", "answers"), map(name_and_digest, inputs), strict=False))
-        files |= {"cost_matrix": name_and_digest(path) for path in costs_file(cost_matrix)}
+        for path in costs_file(cost_matrix):
+            files["cost_matrix"] = name_and_digest(path)
         columns: dict[str, Any] = {
             "number": number or [],
             "category": category or [],

@@ -90,9 +90,15 @@ class Coding:
 
     def weighted(self, codes: Codes, weights: Array) -> Self:
         """The same with stakes by the mean weight of the samples of each class."""
-        count = np.maximum(np.bincount(codes, minlength=len(self.classes)), 1)
-        mean = np.bincount(codes, weights=weights, minlength=len(self.classes)) / count
-        return replace(self, stakes=self.costs * np.where(mean > 0, mean, 1.0)[:, None])
+        mean = mean_weights(codes, weights, len(self.classes))
+        return replace(self, stakes=self.costs * mean[:, None])
+
+
+def mean_weights(codes: Codes, weights: Array, n_classes: int) -> Array:
+    """The mean weight of the samples of each class; 1 for a class without a sample."""
+    count = np.bincount(codes, minlength=n_classes)
+    total = np.bincount(codes, weights=weights, minlength=n_classes)
+    return np.where(count > 0, total / np.maximum(count, 1), 1.0)
 
 
 def code_classes(y: Any, classes: Any = "auto", cost_matrix: Any = None) -> tuple[Coding, Codes]:

@@ -53,8 +53,8 @@ class LoadDisplay:
 
     A bar is the share of the cases that an expert gets, and the frame around it is the capacity.
     Beside it stands the price of the expert's time: the errors that the team would avoid, per 1,000 more
-    cases; for grades, the grades of error, and with a cost matrix, its units. It holds for the next few cases; of many more, each is worth less. `from_estimator` makes the
-    display.
+    cases; for grades, the grades of error, and with a cost matrix, its units. It holds for the next few
+    cases; of many more, each is worth less. `from_estimator` makes the display.
 
     Parameters
     ----------

@@ -91,7 +91,9 @@ def case_rows(
     takers = np.where(stored.deferred, humans, "machine").tolist()
     opened = OPENED if experts is None else (*OPENED, FIRST)
     columns = [*opened, *((name, kind == "number") for name, kind in kinds)]
-    why = _reasons(takers, humans.tolist(), scores, card["deferral_threshold"], expected, unit_of(card))
+    why = _reasons(
+        takers, humans.tolist(), scores, card["deferral_threshold"], expected, unit_of(card)
+    )
     results = _results(stored, unanswered)
     rows = [
         [

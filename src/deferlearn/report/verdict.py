@@ -67,7 +67,7 @@ def headline(effect: Row, errors: dict[str, Row], told: PerThousand) -> str:
 
 
 def humans_do_better(effect: Row) -> bool:
-    """Whether humans alone are shown to make fewer errors than the team, or with a cost matrix cheaper ones."""
+    """Whether humans alone are shown to make fewer errors than the team, or errors of less cost."""
     judged_by = effect if effect["cost"] is None else effect["cost"]
     return bool(judged_by["versus_human"]["lower"] > 0)
 
@@ -117,10 +117,10 @@ def _by_costs(cost: Row, told: PerThousand) -> str:
     }
     unclear = "" if versus["supported"] else ", which is not a clear difference"
     return (
-        "Mistakes cost what the model's cost matrix says, and the answer above is about these costs, in units "
-        f"of one error per 1,000 cases: {means}. Humans alone would cost "
-        f"{told.change_in_words(alone, 'less')} than the team{unclear}. The other numbers of this page count "
-        "every error as one, unless they are called costs."
+        "Mistakes cost what the model's cost matrix says, and the answer above is about these costs, in "
+        f"units of one error per 1,000 cases: {means}. Humans alone would cost "
+        f"{told.change_in_words(alone, 'less')} than the team{unclear}. The other numbers of this page "
+        "count every error as one, unless they are called costs."
     )
 
 
@@ -267,10 +267,10 @@ def refit_answer(assistance: Row, told: PerThousand) -> str:
         )
     if assistance["pays"] == "no":
         least = told(assistance["settings"]["min_gain"])
+        gain = f"a cost of {least}" if by_cost else f"{least} errors"
         return (
             f"Asking humans does not pay for a team that is refitted on cases like these: no budget tried "
-            f"can avoid {f'a cost of {least}' if by_cost else f'{least} errors'} of 1,000 or more. The best "
-            f"one is {at}; the team then {makes} {compared}."
+            f"can avoid {gain} of 1,000 or more. The best one is {at}; the team then {makes} {compared}."
         )
     return (
         "It is not clear whether asking humans pays for a team that is refitted on cases like these. The "

@@ -161,9 +161,9 @@ def select_cases(
     grades : sequence of str or None, default=None
         All labels from the lowest grade to the highest; None for classes without an order.
     cost_matrix : mapping or None, default=None
-        What mistakes cost, in units of one error: ``{"classes": labels, "costs": rows}`` with a row per true
-        class and a column per answer, in the order of these labels. None: a wrong answer costs 1, and for
-        grades 1 for each grade that it is off.
+        What mistakes cost, in units of one error: ``{"classes": labels, "costs": rows}`` with a row per
+        true class and a column per answer, in the order of these labels. None: a wrong answer costs 1,
+        and for grades 1 for each grade that it is off.
     classes : sequence of str or None, default=None
         All labels, if a model knows them already: then some may have no case here. None takes them from
         the table.

@@ -1,4 +1,4 @@
-"""What each answer to a case of each class costs: a matrix that a user gives, with the names of the classes."""
+"""What each answer to a case of each class costs: a matrix that a user gives, with the names of classes."""
 
 import json
 import math
@@ -58,12 +58,12 @@ def read_costs(given: str, written: Mapping[str, Any]) -> dict[str, Any]:
     truths = [as_label(cell) for cell in table.column(0).to_pylist()]
     if sorted(truths) != sorted(answers):
         one = next(
-            (name for name in [*truths, *answers] if truths.count(name) != answers.count(name))
+            name for name in [*truths, *answers] if truths.count(name) != answers.count(name)
         )
         raise TableError(
             f"{path} has the class {one!r} {_times(truths.count(one))} as a row and "
-            f"{_times(answers.count(one))} as a column: a cost matrix has a row for each true class, named in "
-            "the first column, and a column for each answer"
+            f"{_times(answers.count(one))} as a column: a cost matrix has a row for each true class, named "
+            "in the first column, and a column for each answer"
         )
     rows = [list(row.values())[1:] for row in table.to_pylist()]
     place = {name: k for k, name in enumerate(answers)}
@@ -113,8 +113,8 @@ def costs_of(given: Mapping[str, Any], classes: Sequence[str]) -> CostRows:
     for truth in classes:
         if not any(cost[truth, answer] for answer in classes):
             raise TableError(
-                f"the cost matrix has only zeros for cases of {truth!r}: if no mistake on them costs anything, "
-                "leave this class out of the table, or give its mistakes a small cost"
+                f"the cost matrix has only zeros for cases of {truth!r}: if no mistake on them costs "
+                "anything, leave this class out of the table, or give its mistakes a small cost"
             )
     return tuple(tuple(cost[truth, answer] for answer in classes) for truth in classes)
 
@@ -149,8 +149,8 @@ def _check_shape(rows: Any, named: list[str]) -> None:
         if isinstance(row, str) or not isinstance(row, Sequence) or len(row) != n:
             count = len(row) if isinstance(row, Sequence) and not isinstance(row, str) else "no"
             raise TableError(
-                f"the cost matrix has {count} numbers in its row for {name!r}, but there are {n} answers: give "
-                f"a cost for each of {order}"
+                f"the cost matrix has {count} numbers in its row for {name!r}, but there are {n} answers: "
+                f"give a cost for each of {order}"
             )
 
 

@@ -168,9 +168,7 @@ class ExpertRouter(Router):
             usual = np.array([name is not None for name in own], dtype=bool)
             who = with_preferred(self.model.team, own, gains, usual | first)
             self.totals.extra += int((first & ~usual).sum())
-            clauses: Iterable[str] = by_prices(
-                who, gains, self._prices, self._names, self._unit
-            )
+            clauses: Iterable[str] = by_prices(who, gains, self._prices, self._names, self._unit)
             if len(self._names) == 1:  # the team decides as it would without capacities
                 clauses = self._rule.clauses(judged.scores, usual)
         else:

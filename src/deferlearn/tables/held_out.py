@@ -161,7 +161,8 @@ def cross_validated_errors(
     errors : dict or None
         For machine, human and team a dict with the keys error, lower, upper (the ends of the exact 95%
         interval), wrong and cases, on the cases that a human has read; with a cost matrix also cost, the
-        mean cost of an answer. Without any answers, for the machine only. None if there are too few cases in a class, or no human has read any.
+        mean cost of an answer. Without any answers, for the machine only. None if there are too few cases
+        in a class, or no human has read any.
     """
     if len(cases) > MAX_CASES:
         cases = cases.part(sampled_rows(cases, MAX_CASES, seed))

@@ -59,8 +59,8 @@ class Costs:
         costs = check_cost_matrix(cost_matrix, answers.classes.tolist())
         if np.diag(costs).any():
             raise ValueError(
-                "cost_matrix must have zeros on its diagonal: a right answer costs nothing, and the cost of "
-                "human time is deferral_cost"
+                "cost_matrix must have zeros on its diagonal: a right answer costs nothing, and the cost "
+                "of human time is deferral_cost"
             )
         if len(costs) > 2:
             rows = tuple(tuple(row) for row in costs.tolist())

@@ -140,10 +140,10 @@ def assistance_report(
     right, at random; the expected costs are computed without draws. The choice of the deferred cases
     stays as it was learned.
 
-    **More than two classes.** The verdict compares errors, and with `cost_matrix` their costs. The table `teams` then holds macro F1 instead of
-    sensitivity and specificity, and for an estimator whose ``classes`` are grades also the mean number of
-    grades by which answers are off, and the kappa with quadratic weights. The table `sensitivities` shows
-    which share of each class is found.
+    **More than two classes.** The verdict compares errors, and with `cost_matrix` their costs. The table
+    `teams` then holds macro F1 instead of sensitivity and specificity, and for an estimator whose
+    ``classes`` are grades also the mean number of grades by which answers are off, and the kappa with
+    quadratic weights. The table `sensitivities` shows which share of each class is found.
 
     **Tuning** on these data makes the team look better than it is, unless it is part of the estimator.
 
