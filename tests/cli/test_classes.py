@@ -320,7 +320,10 @@ def test_evaluate_takes_a_cost_matrix(run, tmp_path, costs):
         ("nowhere.csv", "cannot read nowhere.csv: No such file"),
         (json.dumps(COSTS).replace("9", "-9"), "to a case of 'severe' is -9: give a finite number"),
         (json.dumps(COSTS).replace("9", "NaN"), "to a case of 'severe' is nan: give a finite num"),
-        (json.dumps(COSTS).replace("[9, ", "["), "3 numbers in its row for 'severe', but there are"),
+        (
+            json.dumps(COSTS).replace("[9, ", "["),
+            "3 numbers in its row for 'severe', but there are",
+        ),
     ],
 )
 def test_mistakes_in_a_cost_matrix(run, tmp_path, given, message):

@@ -252,8 +252,8 @@ def check_cost_matrix(given: Any, classes: list[Any]) -> Array:
         # Names that are only the numbers of the rows say nothing.
         if len(names) == n and names not in (classes, list(range(n))):
             raise ValueError(
-                f"cost_matrix has the {axis} {shown(names)}, but the classes are {shown(classes)}: name its "
-                "rows and columns after the classes, or give an array in their order."
+                f"cost_matrix has the {axis} {shown(names)}, but the classes are {shown(classes)}: name "
+                "its rows and columns after the classes, or give an array in their order."
             )
     try:
         costs = np.asarray(given, dtype=np.float64)

@@ -181,7 +181,11 @@ def make_team(
         "n_jobs": n_jobs,
         "random_state": seed,
         # Two have the order of the alphabet in a team, and so have their costs.
-        "classes": "auto" if grades is None else list(grades) if len(grades) > 2 else sorted(grades),
+        "classes": "auto"
+        if grades is None
+        else list(grades)
+        if len(grades) > 2
+        else sorted(grades),
         "cost_matrix": costs,
     }
     if alpha is None:
