@@ -13,6 +13,7 @@ from deferlearn.cli.app import app
 from deferlearn.tables import load_decider
 from deferlearn.tables.routed import added_columns
 from deferlearn.teams.decider import Decider
+from html_page import Page
 
 ROLES = ("--label", "stage", "--human", "reader_1", "--human", "reader_2", "--id", "id")
 GRADES = ("--grades", "none<mild<moderate<severe")
@@ -295,7 +296,11 @@ def test_a_report_by_costs(run, tmp_path, costs):
     assert found["assistance"]["settings"]["cost_matrix"] == COSTS["costs"]
     text = page.read_text(encoding="utf-8")
     assert "cost minus its machine" in text
-    assert "a case that is severe: none 9, mild 6, moderate 3" in text
+    (rows,) = (rows for name, rows in Page(text).tables().items() if "Costs of answers" in name)
+    assert rows == [
+        ["truth", *STAGES],
+        *([s, *map(str, r)] for s, r in zip(STAGES, COSTS["costs"], strict=True)),
+    ]
     assert "All errors count the same" not in text
 
 
