@@ -66,7 +66,7 @@ def unit_of(card: Mapping[str, Any]) -> Unit:
     Unit
     """
     graded, costs = bool(card.get("graded")), card.get("cost_matrix")
-    return choose_unit(len(card["classes"]), graded, costs is not None)
+    return choose_unit(len(card["classes"]) if graded else 2, graded, costs is not None)
 
 
 def unit_of_team(team: Any) -> Unit:

@@ -144,7 +144,6 @@ def fit(
     require(NAME, "pyarrow")
     with reported(NAME):
         from deferlearn.tables import TableError, open_table
-        from deferlearn.tables.costs import read_costs
 
         share = None if budget is None else parse_budget(budget)
         capacity = parse_capacities(expert, "--expert") if expert else None
@@ -168,7 +167,6 @@ def fit(
         identifier = identifier or (case if answers is not None else None)
         written: dict[str, Any] = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding}
         file = open_table(cases, **written)
-        costs = None if cost_matrix is None else read_costs(cost_matrix, written)
         file.require([label], "given by --label")
         file.require(human or [], "given by --human")
         if capacity is not None:
@@ -183,6 +181,11 @@ def fit(
         file.require(keep or [], "given by --keep")
         file.require(number or [], "given by --number")
         file.require(category or [], "given by --category")
+        costs: Any = None
+        if cost_matrix is not None:
+            from deferlearn.tables.costs import read_costs
+
+            costs = read_costs(cost_matrix, written)
         # Imported here because it takes seconds: mistakes in the options are reported first.
         from deferlearn.tables import read_label_studio, select_cases
         from deferlearn.tables.cells import with_points
