@@ -205,6 +205,32 @@ def test_experts_on_their_page():
         assert said[words][:2] == errors, "the column of 20% is not stored"
 
 
+def test_calibration_on_its_page():
+    stored = tables_in(RESULTS / "calibration" / "calibration.txt")[1:]
+    stored = [[*row, ""][:7] for row in stored]
+    assert len(stored) == 3 * 2 * 3
+    page = ROOT / "docs/howto/classes.md"
+    said = {tuple(row[:2]): row[2:] for row in tables_in(page, "## Probabilities") if len(row) == 6}
+    gaps = []
+    for data, machine, who, together, mean, loss, apart in stored:
+        row = said[data, machine]
+        place = ("ours", "sigmoid", "isotonic").index(who)
+        assert row[place] == f"{together} ({loss})"
+        if who == "ours":
+            assert row[3] == mean
+            assert float(together) <= 0.03
+        else:
+            gaps.append([float(number) for number in re.findall(r"[+-]\d\.\d+", apart)])
+    better = sum(high < 0 for _, _, high in gaps)
+    worst = max(gaps)
+    assert not any(low > 0 for _, low, _ in gaps)
+    text = text_of("docs/howto/classes.md")
+    assert (
+        f"clearly smaller than theirs in {better} of {len(gaps)} comparisons, and clearly" in text
+    )
+    assert f"{worst[0]:+.4f} [{worst[1]:+.4f}, {worst[2]:+.4f}]" in text
+
+
 def test_every_measured_line_is_checked_or_a_time():
     section = (
         (ROOT / "README.md").read_text("utf-8").partition("## Measured")[2].partition("\n## ")[0]

@@ -13,6 +13,7 @@ from deferlearn.cli.app import app
 from deferlearn.tables import load_decider
 from deferlearn.tables.routed import added_columns
 from deferlearn.teams.decider import Decider
+from html_page import Page
 
 ROLES = ("--label", "stage", "--human", "reader_1", "--human", "reader_2", "--id", "id")
 GRADES = ("--grades", "none<mild<moderate<severe")
@@ -235,6 +236,128 @@ def test_a_grade_whose_cases_are_all_of_one_group(run, tmp_path):
     assert result.exit_code == 0, result.output
     assert "The errors on held-out cases are not known" in result.output
     assert "no sample of 'severe'" in result.output
+
+
+COSTS = {"classes": list(STAGES), "costs": [[0, 1, 1, 1], [1, 0, 1, 1], [2, 2, 0, 1], [9, 6, 3, 0]]}
+
+
+@pytest.fixture
+def costs(tmp_path):
+    """A table of the costs, whose rows and columns are in another order than the grades."""
+    order = [2, 0, 3, 1]
+    rows = {"truth": [STAGES[k] for k in order]}
+    for said in reversed(range(4)):
+        rows[STAGES[said]] = [COSTS["costs"][k][said] for k in order]
+    return write_csv(tmp_path / "costs.csv", rows)
+
+
+def test_a_cost_matrix_from_fit_to_apply(run, tmp_path, costs):
+    cases, path = write_csv(tmp_path / "cases.csv", make_stages()), tmp_path / "m.skops"
+    words = (*ROLES, *GRADES, "--alpha", "0.1", "--no-certify", "--cost-matrix")
+    result = run("fit", cases, *words, costs, "--out", path)
+    assert result.exit_code == 0, result.output
+    assert "the answer 'none' to a case of 'severe' costs 9, the most" in result.output
+    assert "mean cost" in result.output
+    card = deferlearn.load(path).card_
+    assert card["cost_matrix"] == COSTS
+    assert card["files"]["cost_matrix"]["name"] == "costs.csv"
+    assert deferlearn.load(path).team.cost_matrix[3][0] == 9
+    # The same as JSON on the command line; it is no file.
+    again = tmp_path / "again.skops"
+    result = run("fit", cases, *words, json.dumps(COSTS), "--out", again, "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["cost_matrix"] == COSTS
+    assert found["errors"] == card["errors"]
+    assert set(found["files"]) == {"cases"}
+    size = {"id": ["a", "b"], "size": [-1.0, 2.0], "dose": [0.0, 0.0], "site": ["Oslo", "Rome"]}
+    answers = [deferlearn.load(one).predict(size).tolist() for one in (path, again)]
+    assert answers[0] == answers[1]
+
+
+def test_a_report_by_costs(run, tmp_path, costs):
+    model = fitted(run, tmp_path, make_stages(), *QUICK, *GRADES, "--cost-matrix", costs)
+    page, new = tmp_path / "report.html", write_csv(tmp_path / "new.csv", make_stages(90, seed=1))
+    result = run("report", model, new, "--quick", "--out", page, "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    team, rows = deferlearn.load(model), read_csv(new)
+    place = {stage: k for k, stage in enumerate(STAGES)}
+    kept = [row for row in rows if row["reader_1"] or row["reader_2"]]
+    table = {name: [row[name] for row in kept] for name in ("id", "size", "dose", "site")}
+    said = team.predict(table)
+    each = [
+        COSTS["costs"][place[row["stage"]]][place[s]] for row, s in zip(kept, said, strict=True)
+    ]
+    assert found["effect"]["cost"]["machine"] == pytest.approx(np.mean(each))
+    assert "the cost of errors" in found["effect"]["headline"]
+    assert f"from {1000 * np.mean(each):,.0f} to" in found["effect"]["headline"]
+    assert found["assistance"]["measure"] == "cost"
+    assert found["assistance"]["settings"]["cost_matrix"] == COSTS["costs"]
+    text = page.read_text(encoding="utf-8")
+    assert "cost minus its machine" in text
+    (rows,) = (rows for name, rows in Page(text).tables().items() if "Costs of answers" in name)
+    assert rows == [
+        ["truth", *STAGES],
+        *([s, *map(str, r)] for s, r in zip(STAGES, COSTS["costs"], strict=True)),
+    ]
+    assert "All errors count the same" not in text
+
+
+def test_evaluate_takes_a_cost_matrix(run, tmp_path, costs):
+    cases = write_csv(tmp_path / "cases.csv", make_stages(120))
+    model = tmp_path / "m.skops"
+    words = (*ROLES, "--alpha", "0.1", "--quick", "--cost-matrix", costs, "--model", model)
+    result = run("evaluate", cases, *words, "--out", tmp_path / "r.html")
+    assert result.exit_code == 0, result.output
+    card = deferlearn.load(model).card_
+    assert card["classes"] == sorted(STAGES)
+    assert card["cost_matrix"]["costs"][3][2] == 9  # severe, taken for none
+    assert f"--cost-matrix {costs}" in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ('{"classes": ["none"], "costs": [[0]]}', "the cost matrix lacks the class 'mild'"),
+        ('{"classes": ["None"], "costs": [[0]]}', "names the class 'None', but the classes of the"),
+        ('{"classes":', "the cost matrix is not a JSON object such as"),
+        ("nowhere.csv", "cannot read nowhere.csv: No such file"),
+        (json.dumps(COSTS).replace("9", "-9"), "to a case of 'severe' is -9: give a finite number"),
+        (json.dumps(COSTS).replace("9", "NaN"), "to a case of 'severe' is nan: give a finite num"),
+        (
+            json.dumps(COSTS).replace("[9, ", "["),
+            "3 numbers in its row for 'severe', but there are",
+        ),
+    ],
+)
+def test_mistakes_in_a_cost_matrix(run, tmp_path, given, message):
+    cases = write_csv(tmp_path / "cases.csv", make_stages())
+    words = (*ROLES, *GRADES, *QUICK, "--cost-matrix", given, "--out", tmp_path / "m.skops")
+    result = run("fit", cases, *words)
+    assert result.exit_code == 2
+    assert message in result.output
+    assert result.output.count("\n") == 1
+    assert not (tmp_path / "m.skops").exists()
+
+
+def test_a_model_does_not_replace_the_file_of_its_costs(run, tmp_path, costs):
+    cases = write_csv(tmp_path / "cases.csv", make_stages())
+    result = run("fit", cases, *ROLES, *QUICK, "--cost-matrix", costs, "--out", costs)
+    assert result.exit_code == 2
+    assert "would be overwritten" in result.output
+
+
+def test_a_report_of_two_grades(run, tmp_path):
+    """Of two grades, answers are off by one or not at all: nothing but errors is counted."""
+    columns = make_stages(100, labels=("well", "ill"))
+    model = fitted(run, tmp_path, columns, *QUICK, "--grades", "well<ill")
+    words = ("--quick", "--out", tmp_path / "r.html", "--json")
+    result = run("report", model, tmp_path / "cases.csv", *words)
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["effect"]["grades"] is None
+    assert found["assistance"] is not None
 
 
 def test_too_many_classes(run, tmp_path):

@@ -5,10 +5,11 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from deferlearn.experts import Skills, estimate_skills
+from deferlearn.experts import ExpertTeam, Skills, estimate_skills
 from deferlearn.experts.skills import ALIKE, BETTER, UNKNOWN, WORSE
 from deferlearn.plot import LoadDisplay, SkillsDisplay
 from deferlearn.plot.skills import verdict_groups
+from deferlearn.teams import UncertaintyTriage
 from experts_team import CAPACITY, expert_team
 
 matplotlib.use("agg")
@@ -163,6 +164,25 @@ def test_load_capacity_and_prices():
     heading, *prices = display.ax_.texts
     assert heading.get_text() == "errors avoided per\n1,000 more cases"
     assert [text.get_text() for text in prices] == ["123", "0", "less than 1", "123"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "unit"),
+    [
+        ({}, "errors"),
+        ({"classes": "grades"}, "grades of error"),
+        ({"classes": "grades", "cost_matrix": np.ones((3, 3)) - np.eye(3)}, "units of cost"),
+    ],
+)
+def test_prices_are_in_the_unit_of_the_team(settings, unit):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 2))
+    y = np.digitize(X[:, 0], [-0.5, 0.5])
+    answers = {name: np.where(rng.random(90) < 0.3, (y + 1) % 3, y) for name in ("Ann", "Bob")}
+    machine = UncertaintyTriage(alpha=0.1, **settings)
+    team = ExpertTeam(machine, {"Ann": 0.1, "Bob": 0.1}, skills="class", random_state=0)
+    display = LoadDisplay.from_estimator(team.fit(X, y, answers), ax=Figure().subplots())
+    assert display.ax_.texts[0].get_text() == f"{unit} avoided per\n1,000 more cases"
 
 
 @pytest.mark.parametrize("width", [5.4, 3.6])

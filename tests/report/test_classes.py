@@ -6,7 +6,11 @@ from sklearn.metrics import cohen_kappa_score, confusion_matrix, f1_score, recal
 
 from case_tables import STAGES, make_stages
 from deferlearn.report import case_report, select_report_cases
+from deferlearn.report.effect import effect, errors
+from deferlearn.report.verdict import headline
+from deferlearn.report.words import PerThousand
 from deferlearn.tables import TableError, fit_table, select_cases
+from deferlearn.tables.decisions import Decisions
 from hostile_tables import HOSTILE
 from html_page import Page
 
@@ -106,3 +110,67 @@ def test_hostile_classes_are_text():
     assert page.all("img") == []
     tall = [th["text"] for th in page.all("th", **{"class": "n tall"})]
     assert tall == [*labels] * 3
+
+
+@pytest.mark.parametrize(
+    ("grades", "costs", "expected", "unit"),
+    [
+        (STAGES, None, "expected grades off", "grades of error"),
+        (
+            None,
+            {"classes": STAGES, "costs": (3 - 3 * np.eye(4)).tolist()},
+            "expected cost",
+            "units of cost",
+        ),
+        (None, None, "expected errors", "errors"),
+    ],
+)
+def test_expected_losses_of_experts_have_their_unit(grades, costs, expected, unit):
+    table = make_stages(120)
+    cases = select_cases(
+        table, "stage", humans=HUMANS, identifier="id", grades=grades, cost_matrix=costs
+    )
+    model = fit_table(cases, capacity={"reader_1": 0.1, "reader_2": 0.1}, alpha=0.1)
+    report = case_report(model, select_report_cases(make_stages(60, seed=1), model), refit_cases=0)
+    page = Page(report.to_html())
+    text = page.one("section", id="experts")["text"]
+    assert f"{unit} avoided per 1,000 more cases" in text
+    tables = [name for name in page.tables() if "experts" in name or "expert" in name]
+    assert any(f"{unit} avoided per 1,000 more cases in the expert's time" in one for one in tables)
+    (readings,) = (rows for name, rows in page.tables().items() if "readers per case" in name)
+    assert readings[0][-1] == expected
+    why = [row[0] for row in report.rows["rows"]]
+    if unit == "errors":
+        assert all("the machine would err on" in one and "of 1,000" in one for one in why)
+        assert report.numbers["effect"]["cost"] is None
+    else:
+        assert all(f": {expected} of the machine " in one for one in why)
+        assert not any("of 1,000" in one for one in why)
+
+
+def test_what_costs_say_is_said_first():
+    """Errors become fewer, and their cost larger: with a cost matrix the answer is about costs."""
+    truth = np.array(["a", "b", "c"] * 60)
+    machine, human = truth.copy(), truth.copy()
+    machine[::3][:30] = "b"  # thirty cases of a, at 1 each
+    human[2::3][:20] = "a"  # twenty of c, at 9 each
+    judged = Decisions(truth, machine, human, np.ones(180, bool), np.ones(180, bool))
+    rows = ((0.0, 1.0, 1.0), (1.0, 0.0, 1.0), (9.0, 9.0, 0.0))
+    group = np.arange(180)
+    plain = effect(judged, group)
+    costly = effect(judged, group, None, judged.costs(("a", "b", "c"), rows), 9.0)
+    assert costly["cost"]["machine"] == pytest.approx(30 / 180)
+    assert costly["cost"]["team"] == pytest.approx(180 / 180)
+    assert costly["cost"]["difference"]["difference"] == pytest.approx(150 / 180)
+    assert costly["difference"] == plain["difference"]
+    assert plain["answer"] == "unclear"
+    assert costly["answer"] == "more"
+    found = errors(judged, group)
+    told = PerThousand(own["share"] for own in found.values())
+    assert headline(plain, found, told).startswith(
+        "Not shown. Per 1,000 cases, humans read 1,000 and errors"
+    )
+    said = headline(costly, found, told)
+    assert said.startswith(
+        "No. Per 1,000 cases, humans read 1,000 and the cost of errors rises from 167 to 1,000: 833 more"
+    )

@@ -8,6 +8,7 @@ import pytest
 
 import deferlearn
 from case_tables import make_cases
+from deferlearn._utils.units import COSTS, GRADES
 from deferlearn.tables import (
     ExpertRouter,
     Router,
@@ -262,6 +263,18 @@ def test_mistakes_are_named(model):
         TableError, match="the expert 'x' has no answers; there are those of nobody"
     ):
         fit_table(cases(humans=[]), capacity={"x": 0.1}, alpha=0.1)
+
+
+@pytest.mark.parametrize(("unit", "name"), [(GRADES, "grades of error"), (COSTS, "units of cost")])
+def test_reasons_say_in_which_unit_time_is_worth_it(unit, name):
+    who = np.array(["Ann", None], dtype=object)
+    gains = np.array([[0.3, 0.1], [0.1, 0.02]])
+    taken, kept = by_prices(who, gains, np.array([0.2, 0.05]), ("Ann", "Bob"), unit)
+    assert taken.startswith(f"expected to avoid 0.3 {name} here, and")
+    assert f"expected to avoid more {name} here than" in kept
+    taken, kept = in_batch(who, gains, {"Ann": 1, "Bob": 0}, 2, unit)
+    assert taken.startswith(f"expected to avoid 0.3 {name} here, one of at most")
+    assert kept.endswith(f"would be expected to avoid 0.1 {name}")
 
 
 def test_reasons_say_what_time_is_worth():

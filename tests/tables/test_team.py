@@ -17,9 +17,10 @@ def search(monkeypatch):
     """Lets `fit_table` try only these candidates."""
 
     def restrict(**candidates):
-        def make(budget, *, alpha, seed, n_jobs, folds, scored, grades):
+        def make(budget, *, alpha, seed, n_jobs, folds, scored, grades, costs):
             assert not scored
             assert grades is None
+            assert costs is None
             if alpha is not None:
                 return make_team(budget, alpha=alpha, seed=seed, n_jobs=n_jobs, folds=folds)
             return AssistedSVCCV(

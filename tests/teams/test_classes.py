@@ -331,6 +331,9 @@ def test_scores_in_another_order_of_the_classes():
         ValueError, match=r"columns 3, 2, 1, 0, but the order of the classes is 0, 1, 2, 3"
     ):
         UncertaintyTriage().fit(X, y, human_labels=said, machine_scores=named)
+    read = named.set_axis(["3", "2", "1", "0"], axis=1)  # from a file
+    with pytest.raises(ValueError, match=r"give machine_scores\[\['0', '1', '2', '3'\]\]"):
+        UncertaintyTriage().fit(X, y, human_labels=said, machine_scores=read)
     with pytest.raises(ValueError, match="give a column for each of the 4 classes"):
         UncertaintyTriage().fit(X, y, human_labels=said, machine_scores=p[:, :2])
 
@@ -476,6 +479,12 @@ def test_costs_in_another_order_of_the_classes():
     with pytest.raises(ValueError, match="cost_matrix has the index 'severe', 'moderate', 'mild'"):
         FullAutomation(cost_matrix=frame, classes=LEVELS).fit(X, labels[y])
     FullAutomation(cost_matrix=frame.loc[LEVELS, LEVELS], classes=LEVELS, cv=None).fit(X, labels[y])
+    # Numbers of rows say nothing, other names are those of other classes.
+    plain = pd.DataFrame(np.asarray(frame.loc[LEVELS, LEVELS]))
+    FullAutomation(cost_matrix=plain, classes=LEVELS, cv=None).fit(X, labels[y])
+    strange = plain.set_axis(["a", "b", "c", "d"], axis=1)
+    with pytest.raises(ValueError, match="has the columns 'a', 'b', 'c', 'd', but the classes are"):
+        FullAutomation(cost_matrix=strange, classes=LEVELS).fit(X, labels[y])
 
 
 class SureOfNothing(ClassifierMixin, BaseEstimator):

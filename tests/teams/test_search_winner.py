@@ -283,6 +283,32 @@ def test_a_team_with_public_methods_alone():
     )
 
 
+def test_a_team_of_another_author_gets_sample_weight_if_it_takes_it():
+    seen = []
+
+    class Weighing(FirstFeature):
+        def fit(self, X, y, human_labels=None, sample_weight=None):
+            seen.append((X, sample_weight))
+            return super().fit(X, y, human_labels)
+
+    weights = np.where(X[:, 1] > 0, 2.0, 0.5)
+    search = {"policies": [Weighing()], "alphas": [1.0]}
+    tuned(**search).fit(X, Y, human_labels=HUMAN, sample_weight=weights)
+    for part, given in seen:
+        np.testing.assert_array_equal(given, np.where(part[:, 1] > 0, 2.0, 0.5))
+    assert [len(part) for part, _ in seen].count(len(X)) == 1
+    assert len(seen) > 2  # the folds, and the winner
+    seen.clear()
+    tuned(**search).fit(X, Y, human_labels=HUMAN)
+    assert {given is None for _, given in seen} == {True}
+
+
+def test_a_team_whose_fit_takes_no_sample_weight_is_tried_as_well():
+    clf = tuned(policies=[FirstFeature()], alphas=[1.0])
+    clf.fit(X, Y, human_labels=HUMAN, sample_weight=np.full(len(X), 2.0))
+    assert isinstance(clf.best_estimator_, FirstFeature)
+
+
 @pytest.mark.parametrize("other_rate", [0.0, 1.0])
 def test_a_fold_whose_team_defers_nobody_or_everybody_does_so(other_rate):
     """The scores of such a team mean nothing, and must not compete with those of other folds."""

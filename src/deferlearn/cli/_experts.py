@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from deferlearn._utils.units import ERRORS, Unit
 from deferlearn._utils.words import counted
 from deferlearn.cli._options import parse_budget
 from deferlearn.cli._screen import print_grid
@@ -45,13 +46,15 @@ def parse_capacities(texts: Iterable[str], option: str) -> dict[str, float | int
     return capacity
 
 
-def print_experts(experts: Iterable[dict[str, Any]]) -> None:
+def print_experts(experts: Iterable[dict[str, Any]], unit: Unit = ERRORS) -> None:
     """Print what a model knows of its experts, and what their time is worth.
 
     Parameters
     ----------
     experts : iterable of dict
         The experts of the model's card.
+    unit : Unit, default=ERRORS
+        What the price of their time counts.
     """
     rows = [
         (
@@ -66,7 +69,7 @@ def print_experts(experts: Iterable[dict[str, Any]]) -> None:
         for row in experts
     ]
     headings = ["expert", "answers", "error", "95% interval", "verdict", "capacity"]
-    print_grid("Experts", [*headings, "errors avoided per further case"], rows)
+    print_grid("Experts", [*headings, f"{unit.name} avoided per further case"], rows)
 
 
 def _capacity(capacity: float | int) -> str:

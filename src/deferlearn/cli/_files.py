@@ -38,6 +38,21 @@ def long_table(path: Path, columns: list[str], written: dict[str, Any]) -> Any:
     return file.read().select(columns).rename_columns(["case", "reader", "answer"])
 
 
+def costs_file(given: str | None) -> list[Path]:
+    """The file of ``--cost-matrix``; none if the matrix itself was given as JSON, or nothing.
+
+    Parameters
+    ----------
+    given : str or None
+        The text of the option.
+
+    Returns
+    -------
+    files : list of Path
+    """
+    return [] if given is None or given.lstrip().startswith("{") else [Path(given)]
+
+
 def name_and_digest(path: Path) -> dict[str, str]:
     """The entry of a model's card for a file.
 

@@ -147,6 +147,15 @@ Grades = Annotated[
         "itself contains <, put spaces around the < between labels. Default: classes have no order."
     ),
 ]
+CostMatrix = Annotated[
+    str | None,
+    column(
+        'What mistakes cost, in units of one error: a file, or JSON as in \'{"classes": ["none", '
+        '"severe"], "costs": [[0, 1], [8, 0]]}\', with a row per true class and a column per answer. In a '
+        "table the first column names the true classes, and the header the answers. Default: every "
+        "mistake costs 1, or 1 for each grade that it is off."
+    ),
+]
 Alpha = Annotated[
     float | None,
     option(

@@ -186,14 +186,22 @@ def print_errors(title: str, errors: dict[str, dict[str, float]], key: str) -> N
     title : str
         Title of the table.
     errors : dict
-        For each of them a dict with the error, under `key`, and the ends lower and upper.
+        For each of them a dict with the error, under `key`, and the ends lower and upper. If all of them
+        have a cost, it is printed, too.
     key : str
         The key of the error.
     """
+    more = ["cost"] if all("cost" in e for e in errors.values()) else []
     rows = [
-        (who, f"{e[key]:.3f}", f"{e['lower']:.3f} to {e['upper']:.3f}") for who, e in errors.items()
+        (
+            who,
+            f"{e[key]:.3f}",
+            f"{e['lower']:.3f} to {e['upper']:.3f}",
+            *(f"{e[name]:.3f}" for name in more),
+        )
+        for who, e in errors.items()
     ]
-    print_grid(title, ["who", "error", "95% interval"], rows)
+    print_grid(title, ["who", "error", "95% interval", *(f"mean {name}" for name in more)], rows)
 
 
 @contextmanager

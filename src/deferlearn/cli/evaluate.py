@@ -46,6 +46,7 @@ def evaluate(
     subgroup: shared.Subgroup = None,
     machine_score: shared.MachineScore = None,
     grades: shared.Grades = None,
+    cost_matrix: shared.CostMatrix = None,
     budget: Annotated[
         str,
         typer.Option(
@@ -86,6 +87,7 @@ def evaluate(
                 group=group,
                 machine_score=machine_score,
                 grades=grades,
+                cost_matrix=cost_matrix,
                 budget=budget,
                 alpha=alpha,
                 drop=drop,

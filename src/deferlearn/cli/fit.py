@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import deferlearn
+from deferlearn._utils.units import unit_of
 from deferlearn._utils.words import counted, listed
 from deferlearn.cli import _options as shared
 from deferlearn.cli._errors import noted, reported, require
 from deferlearn.cli._experts import parse_capacities, print_experts
-from deferlearn.cli._files import check_paths, long_table, name_and_digest
+from deferlearn.cli._files import check_paths, costs_file, long_table, name_and_digest
 from deferlearn.cli._options import (
     answers_option,
     argument,
@@ -51,6 +52,8 @@ deferlearn fit cases.csv --label diagnosis --answers answers.csv --case id --rea
 deferlearn fit cases.csv --label diagnosis --human reader_1 --machine-score ai_probability --out model.skops
 
 deferlearn fit cases.csv --label stage --human reader_1 --grades "none<mild<severe" --out model.skops
+
+deferlearn fit cases.csv --label stage --human reader_1 --cost-matrix costs.csv --out model.skops
 
 deferlearn fit cases.csv --label diagnosis --id id --label-studio export.json --out model.skops
 
@@ -97,6 +100,7 @@ def fit(
     group: shared.Group = None,
     machine_score: shared.MachineScore = None,
     grades: shared.Grades = None,
+    cost_matrix: shared.CostMatrix = None,
     budget: Annotated[
         str | None,
         option(
@@ -159,7 +163,7 @@ def fit(
         if label_studio is not None and identifier is None:
             raise TableError("--label-studio needs --id, the column that names the cases")
         inputs = [path for path in (cases, answers, label_studio) if path is not None]
-        check_paths([out], inputs)
+        check_paths([out], [*inputs, *costs_file(cost_matrix)])
         identifier = identifier or (case if answers is not None else None)
         written: dict[str, Any] = {"delimiter": delimiter, "decimal": decimal, "encoding": encoding}
         file = open_table(cases, **written)
@@ -177,6 +181,11 @@ def fit(
         file.require(keep or [], "given by --keep")
         file.require(number or [], "given by --number")
         file.require(category or [], "given by --category")
+        costs: Any = None
+        if cost_matrix is not None:
+            from deferlearn.tables.costs import read_costs
+
+            costs = read_costs(cost_matrix, written)
         # Imported here because it takes seconds: mistakes in the options are reported first.
         from deferlearn.tables import read_label_studio, select_cases
         from deferlearn.tables.cells import with_points
@@ -196,6 +205,7 @@ def fit(
             group=group,
             machine_score=machine_score,
             grades=None if grades is None else parse_grades(grades),
+            cost_matrix=costs,
             ignore_unknown=ignore_unknown,
         )
         decided = [name for names in (drop, category, number, keep) for name in names or []]
@@ -203,6 +213,8 @@ def fit(
         used = [name for name in chosen.features.column_names if name not in (drop or [])]
         chosen = replace(chosen, features=with_points(chosen.features, used, file.decimal))
         files = dict(zip(("cases", "answers"), map(name_and_digest, inputs), strict=False))
+        for path in costs_file(cost_matrix):
+            files["cost_matrix"] = name_and_digest(path)
         columns: dict[str, Any] = {
             "number": number or [],
             "category": category or [],
@@ -321,7 +333,7 @@ def _print(card: dict[str, Any], out: Path) -> None:
     how = "tuned for the team" if card["tuned"] else "which goes with --alpha"
     policy = f"{card['policy']!r}, {how}"
     if len(card["experts"]) > 1:
-        policy = "the expert whose expected errors and price are smallest"
+        policy = f"the expert for whom {unit_of(card).expected} plus price is smallest"
     budget = card["budget"]
     share = f"{budget:.1%} of the cases" if isinstance(budget, float) else counted(budget, "case")
     print_facts(
@@ -334,6 +346,7 @@ def _print(card: dict[str, Any], out: Path) -> None:
                     f"{k}: {v}" for k, v in card["class_counts"].items()
                 ),
             ),
+            *([("cost matrix", _costs(card))] if card["cost_matrix"] else []),
             *((f"{kind} columns", f"{len(n)}: {listed(n, 15)}") for kind, n in _by_kind(card)),
             ("features", len(card["features"])),
             *((f"left out: {name}", why) for name, why in card["dropped"].items()),
@@ -346,7 +359,7 @@ def _print(card: dict[str, Any], out: Path) -> None:
         ],
     )
     if card["experts"]:
-        print_experts(card["experts"])
+        print_experts(card["experts"], unit_of(card))
     elif card["readers"]:
         readers = [(r["reader"], r["answers"], f"{r['error']:.3f}") for r in card["readers"]]
         print_grid("Readers", ["reader", "answers", "error"], readers)
@@ -364,6 +377,15 @@ def _machine(card: dict[str, Any]) -> str:
     how = "chosen for the team" if card["tuned"] else "as given"
     alpha = "" if card["alpha"] is None else f", alpha {card['alpha']:g}"
     return f"{card['machine']}{alpha}, {how}"
+
+
+def _costs(card: dict[str, Any]) -> str:
+    """The worst mistake of a cost matrix, by which a matrix that was turned round is noticed."""
+    classes, rows = card["cost_matrix"]["classes"], card["cost_matrix"]["costs"]
+    most = max(max(row) for row in rows)
+    truth = next(k for k, row in enumerate(rows) if most in row)
+    said = classes[rows[truth].index(most)]
+    return f"as given; the answer {said!r} to a case of {classes[truth]!r} costs {most:g}, the most"
 
 
 def _by_kind(card: dict[str, Any]) -> list[tuple[str, list[str]]]:

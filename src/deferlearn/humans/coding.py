@@ -90,9 +90,15 @@ class Coding:
 
     def weighted(self, codes: Codes, weights: Array) -> Self:
         """The same with stakes by the mean weight of the samples of each class."""
-        count = np.maximum(np.bincount(codes, minlength=len(self.classes)), 1)
-        mean = np.bincount(codes, weights=weights, minlength=len(self.classes)) / count
-        return replace(self, stakes=self.costs * np.where(mean > 0, mean, 1.0)[:, None])
+        mean = mean_weights(codes, weights, len(self.classes))
+        return replace(self, stakes=self.costs * mean[:, None])
+
+
+def mean_weights(codes: Codes, weights: Array, n_classes: int) -> Array:
+    """The mean weight of the samples of each class; 1 for a class without a sample."""
+    count = np.bincount(codes, minlength=n_classes)
+    total = np.bincount(codes, weights=weights, minlength=n_classes)
+    return np.where(count > 0, total / np.maximum(count, 1), 1.0)
 
 
 def code_classes(y: Any, classes: Any = "auto", cost_matrix: Any = None) -> tuple[Coding, Codes]:
@@ -115,6 +121,8 @@ def code_classes(y: Any, classes: Any = "auto", cost_matrix: Any = None) -> tupl
     graded = not (isinstance(classes, str) and classes == "auto")
     order = _order_of(classes, found) if graded else found
     if len(order) == 2:
+        if cost_matrix is not None and not hasattr(cost_matrix, "columns"):
+            _check_order_of_two(order, found)
         order = found  # two classes need no order: mistakes cost the same in either
     if len(found) < 2:
         raise ValueError(f"y has 1 class, {plain(found[0])!r}; at least two classes are needed.")
@@ -205,6 +213,15 @@ def _order_of(classes: Any, found: NDArray[Any]) -> NDArray[Any]:
     return np.array(order, dtype=found.dtype if found.dtype.kind in "OUS" else None)
 
 
+def _check_order_of_two(order: NDArray[Any], found: NDArray[Any]) -> None:
+    """Refuse two grades whose costs would be taken in another order than the grades are given in."""
+    if order.tolist() != found.tolist():
+        raise ValueError(
+            f"classes={order.tolist()!r} are two, which are sorted, so that the rows and columns of "
+            f"cost_matrix are those of {shown(found.tolist())}: give classes and cost_matrix in this order."
+        )
+
+
 def _check_costs(given: Any, order: NDArray[Any]) -> Array:
     costs = check_cost_matrix(given, order.tolist())
     if np.diag(costs).any():
@@ -231,6 +248,12 @@ def check_cost_matrix(given: Any, classes: list[Any]) -> Array:
             raise ValueError(
                 f"cost_matrix has the {axis} {shown(names)}, but the order of the classes is "
                 f"{shown(classes)}: give cost_matrix.loc[{classes!r}, {classes!r}]."
+            )
+        # Names that are only the numbers of the rows say nothing.
+        if len(names) == n and names not in (classes, list(range(n))):
+            raise ValueError(
+                f"cost_matrix has the {axis} {shown(names)}, but the classes are {shown(classes)}: name "
+                "its rows and columns after the classes, or give an array in their order."
             )
     try:
         costs = np.asarray(given, dtype=np.float64)

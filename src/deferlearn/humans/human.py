@@ -219,12 +219,16 @@ def _from_scores(table: NDArray[Any], y: NDArray[np.int64], classes: NDArray[Any
 
 def _from_labels(table: NDArray[Any], y: NDArray[np.int64], classes: NDArray[Any]) -> Human:
     truth = classes[(y + 1) // 2]
-    loss = loss_from_labels(table, truth, classes=classes)
     answers = check_answers(table, "human_labels")
     given = ~find_missing(answers)
     scores = np.full(answers.shape, np.nan)
     pair = (classes[0], classes[1])
-    scores[given] = np.where(match(np.asarray(answers)[given], pair, "human_labels"), 1.0, -1.0)
+    # First of all, since an error names what the user gave.
+    said = np.array(answers, dtype=object)
+    said[~given] = pair[0]
+    second = match(said if not given.all() else np.asarray(answers), pair, "human_labels")
+    scores[given] = np.where(second, 1.0, -1.0)[given]
+    loss = loss_from_labels(table, truth, classes=classes)
     return Human(loss, loss, scores, {}, _copied(table, truth, "human_labels"))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
+from deferlearn._utils.units import ERRORS, unit_of_team
 from deferlearn._utils.words import distinct_names
 from deferlearn.plot._frame import require_matplotlib, wrap_label
 from deferlearn.plot.curves import COLOURS
@@ -19,16 +20,16 @@ WIDTH, ROW, AROUND = 5.4, 0.3, 1.25
 # Letters in points, the height of a bar, and the share of the width that the prices take.
 LETTERS, THICK, PRICES = 9.0, 0.62, 0.24
 
-HEADING = "errors avoided per\n1,000 more cases"
+HEADING = "{} avoided per\n1,000 more cases"
 
 
 def price_words(price: float) -> str:
-    """Errors avoided in 1,000 more cases of an expert's time, at the price of one case.
+    """What 1,000 more cases of an expert's time would avoid, at the price of one case.
 
     Parameters
     ----------
     price : float
-        Errors avoided per case.
+        What one case avoids.
 
     Returns
     -------
@@ -52,8 +53,8 @@ class LoadDisplay:
 
     A bar is the share of the cases that an expert gets, and the frame around it is the capacity.
     Beside it stands the price of the expert's time: the errors that the team would avoid, per 1,000 more
-    cases. It holds for the next few cases; of many more, each is worth less. `from_estimator` makes the
-    display.
+    cases; for grades, the grades of error, and with a cost matrix, its units. It holds for the next few
+    cases; of many more, each is worth less. `from_estimator` makes the display.
 
     Parameters
     ----------
@@ -62,7 +63,9 @@ class LoadDisplay:
     capacity : dict
         The share that the expert can take.
     prices : dict
-        What one more case is worth, in errors avoided.
+        What one more case is worth: the errors avoided, or what `unit` says.
+    unit : str, default="errors"
+        What prices count.
 
     Attributes
     ----------
@@ -93,6 +96,7 @@ class LoadDisplay:
     _: KW_ONLY
     capacity: Mapping[str, float]
     prices: Mapping[str, float]
+    unit: str = ERRORS.name
 
     def __post_init__(self) -> None:
         for name, given in (("capacity", self.capacity), ("prices", self.prices)):
@@ -130,7 +134,12 @@ class LoadDisplay:
             raise TypeError(
                 f"the picture needs a fitted ExpertTeam with load_; {type(estimator).__name__} has none"
             )
-        display = cls(estimator.load_, capacity=estimator.capacity_, prices=estimator.prices_)
+        display = cls(
+            estimator.load_,
+            capacity=estimator.capacity_,
+            prices=estimator.prices_,
+            unit=unit_of_team(estimator.team_).name,
+        )
         return display.plot(ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, *, width: float = WIDTH) -> LoadDisplay:
@@ -174,7 +183,13 @@ class LoadDisplay:
         ticks = [tick for tick in ax.get_xticks() if tick <= most * (1 + 1e-9)]
         ax.set_xticks(ticks, [f"{100 * tick:.3g}%" for tick in ticks], fontsize=LETTERS)
         ax.text(
-            1.0, 1.0, HEADING, transform=ax.transAxes, ha="right", va="bottom", fontsize=LETTERS
+            1.0,
+            1.0,
+            HEADING.format(self.unit),
+            transform=ax.transAxes,
+            ha="right",
+            va="bottom",
+            fontsize=LETTERS,
         )
         for row, name in zip(rows, self.load, strict=True):
             ax.text(

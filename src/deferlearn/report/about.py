@@ -7,6 +7,7 @@ from typing import Any
 
 import deferlearn
 from deferlearn._utils.types import Index
+from deferlearn._utils.units import unit_of
 from deferlearn.report.estimates import share
 from deferlearn.tables.decisions import Decisions
 from deferlearn.tables.team import TabularTeam
@@ -77,8 +78,13 @@ def certificate(model: TabularTeam) -> dict[str, Any]:
 
 
 def model_facts(card: dict[str, Any]) -> dict[str, Any]:
-    """The entries of the model's card that the report shows."""
-    return {name: card[name] for name in FACTS}
+    """The entries of the model's card that the report shows, and what expected losses count, in words."""
+    unit = unit_of(card)
+    return {name: card[name] for name in FACTS} | {
+        "cost_matrix": card.get("cost_matrix"),
+        "unit": unit.name,
+        "expected": unit.expected,
+    }
 
 
 def versions(card: dict[str, Any]) -> dict[str, Any]:

@@ -134,6 +134,7 @@ def select_report_cases(
         identifier=identifier,
         group=group,
         machine_score=scores,
+        cost_matrix=card.get("cost_matrix"),
         # Of several classes, some may have no case here.
         classes=card["classes"] if card["graded"] or len(card["classes"]) > 2 else None,
     )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from deferlearn._utils.types import Index
+from deferlearn._utils.types import Array, Index
 from deferlearn.report.estimates import Family, Row, paired, share
 from deferlearn.tables.decisions import WHO, Decisions
 
@@ -18,7 +18,13 @@ def errors(judged: Decisions, group: Index) -> dict[str, Row]:
     return {who: share(judged.wrong(who)[read], group[read]) for who in WHO}
 
 
-def effect(judged: Decisions, group: Index, grades: Sequence[str] | None = None) -> Row:
+def effect(
+    judged: Decisions,
+    group: Index,
+    grades: Sequence[str] | None = None,
+    costs: dict[str, Array] | None = None,
+    worst: float = 1.0,
+) -> Row:
     """The difference that deferral makes, on the cases that were read.
 
     Parameters
@@ -29,6 +35,11 @@ def effect(judged: Decisions, group: Index, grades: Sequence[str] | None = None)
         The group of each case.
     grades : sequence of str or None, default=None
         The classes in their order, if they are grades.
+    costs : dict of ndarray or None, default=None
+        What each answer of machine, human and team costs, on the cases that were read, if there is a cost
+        matrix.
+    worst : float, default=1.0
+        The largest cost of an answer.
 
     Returns
     -------
@@ -36,18 +47,21 @@ def effect(judged: Decisions, group: Index, grades: Sequence[str] | None = None)
         With the keys answer, cases, deferred (the share that humans read), fixed and spoilt (how many of
         the machine's answers humans put right or wrong), difference (errors of the team minus those of
         the machine), versus_human (minus those of the human), cases_needed (how many cases would show
-        the difference, if it is as large as it seems; None if it is shown, or if there is none), and
+        the difference, if it is as large as it seems; None if it is shown, or if there is none),
         grades (by how many grades answers of the team are off, minus those of the machine; None for
-        classes without order).
+        classes without order), and cost: None, or with a cost matrix the mean costs of machine, human and
+        team, and a difference and versus_human of costs. With it, answer and cases_needed are about costs.
     """
     read, own = judged.read, group[judged.read]
     machine, human, team = (judged.wrong(who)[read] for who in WHO)
     deferred = judged.deferred[read]
     change = paired(team.astype(np.float64) - machine, own)
+    cost = None if costs is None else _cost(costs, own, worst)
+    judged_by = change if cost is None else cost["difference"]
     if not deferred.any():
         answer = NOT_ASKED
-    elif change["supported"]:
-        answer = FEWER if change["difference"] < 0 else MORE
+    elif judged_by["supported"]:
+        answer = FEWER if judged_by["difference"] < 0 else MORE
     else:
         answer = UNCLEAR
     return {
@@ -58,8 +72,18 @@ def effect(judged: Decisions, group: Index, grades: Sequence[str] | None = None)
         "spoilt": int((~machine & team).sum()),
         "difference": change,
         "versus_human": paired(team.astype(np.float64) - human, own),
-        "cases_needed": _cases_needed(change, len(own)),
+        "cases_needed": _cases_needed(judged_by, len(own)),
         "grades": None if grades is None else _grades_off(judged, own, grades),
+        "cost": cost,
+    }
+
+
+def _cost(costs: dict[str, Array], group: Index, worst: float) -> Row:
+    ends = (-worst, worst)
+    return {
+        **{who: float(values.mean()) for who, values in costs.items()},
+        "difference": paired(costs["team"] - costs["machine"], group, ends),
+        "versus_human": paired(costs["team"] - costs["human"], group, ends),
     }
 
 

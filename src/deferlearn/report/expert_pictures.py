@@ -49,8 +49,8 @@ def skill_intervals(found: Row, told: PerThousand) -> Markup:
     return svg(picture, grid + "".join(parts), y + 50)
 
 
-def load_bars(found: Row, told: PerThousand) -> Markup:
-    """What each expert gets, framed by the capacity, with the price of the expert's time."""
+def load_bars(found: Row, told: PerThousand, unit: str) -> Markup:
+    """What each expert gets, framed by the capacity, with the price of the expert's time in units."""
     rows = found["rows"]
     scale = ticks(max(0.001, *(max(row["load"], row["capacity"]) for row in rows)))
     wide = WIDTH - LABELS - PRICES
@@ -62,7 +62,7 @@ def load_bars(found: Row, told: PerThousand) -> Markup:
     top = 36
     parts = [
         f'<text x="{WIDTH - 4}" y="{y}" text-anchor="end">{words}</text>'
-        for y, words in ((13, "errors avoided per"), (29, "1,000 more cases"))
+        for y, words in ((13, f"{unit} avoided per"), (29, "1,000 more cases"))
     ]
     for place, (name, row) in enumerate(zip(names, rows, strict=True)):
         y = top + ROW * place + (ROW - THICK) / 2
@@ -75,7 +75,7 @@ def load_bars(found: Row, told: PerThousand) -> Markup:
         )
     said = "; ".join(
         f"{row['expert']} gets {told(row['load'])} of at most {told(row['capacity'])}, and "
-        f"{price_words(row['price'])} errors would be avoided per 1,000 more cases"
+        f"{price_words(row['price'])} {unit} would be avoided per 1,000 more cases"
         for row in rows
     )
     picture = Picture(

@@ -27,7 +27,7 @@ def machine_probabilities(routed: Any, classes: Sequence[str]) -> Array:
 def expected_errors(
     model: TabularTeam, cases: Cases, experts: NDArray[Any] | None = None
 ) -> tuple[Array, Array] | None:
-    """How often machine and human are expected to err on cases like each one, if the model learned it.
+    """What machine and human are expected to lose on cases like each one, if the model learned it.
 
     If experts are told apart, ``experts`` are those to whom the cases go, or would go first.
     """

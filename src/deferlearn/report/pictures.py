@@ -14,6 +14,7 @@ from deferlearn.report.words import PerThousand
 
 Row = dict[str, Any]
 BUDGET, ERRORS = "cases that humans may read, of 1,000", "errors per 1,000 cases"
+COSTS = "cost of errors per 1,000 cases"
 
 
 def pictures(numbers: Row, told: PerThousand) -> dict[str, Markup]:
@@ -24,11 +25,11 @@ def pictures(numbers: Row, told: PerThousand) -> dict[str, Markup]:
     if numbers["reliability"] is not None:
         found["reliability"] = reliability_points(numbers["reliability"], told)
     if numbers["assistance"] is not None:
-        found["refits"] = refit_curve(numbers["assistance"]["teams"], told)
+        found["refits"] = refit_curve(numbers["assistance"], told)
         found["curves"] = automation_curves(numbers["curves"], told)
     if numbers["experts"] is not None:
         found["skills"] = skill_intervals(numbers["experts"], told)
-        found["load"] = load_bars(numbers["experts"], told)
+        found["load"] = load_bars(numbers["experts"], told, numbers["model"]["unit"])
     return found
 
 
@@ -121,32 +122,34 @@ def reliability_points(found: Row, told: PerThousand) -> Markup:
     return chart(picture, axes, lines, points)
 
 
-def refit_curve(teams: list[Row], told: PerThousand) -> Markup:
-    """The errors of refitted teams against the budget, from the report of assistance."""
+def refit_curve(assistance: Row, told: PerThousand) -> Markup:
+    """The errors of refitted teams, or their costs, against the budget, from the report of assistance."""
+    measure, teams = assistance["measure"], assistance["teams"]
+    label = ERRORS if measure == "error" else COSTS
     machine, human = teams[0], teams[-1]
     rows = [row for row in teams if row["who"] == "team"]
     x = [0.0, *(row["budget"] for row in rows)]
-    level = machine["error"]
+    level = machine[measure]
     lines = [
         Line(
             "refitted team",
             "team",
             x,
-            [level, *(row["error"] for row in rows)],
+            [level, *(row[measure] for row in rows)],
             [level, *(level + row["difference_low"] for row in rows)],
             [level, *(level + row["difference_high"] for row in rows)],
         ),
         Line("refitted machine alone", "machine", [0.0, x[-1]], [level] * 2, dots=False),
-        Line("humans alone", "human", [0.0, x[-1]], [human["error"]] * 2, dots=False),
+        Line("humans alone", "human", [0.0, x[-1]], [human[measure]] * 2, dots=False),
     ]
-    said = ", ".join(f"{told(row['budget'])}: {told(row['error'])}" for row in rows)
+    said = ", ".join(f"{told(row['budget'])}: {told(row[measure])}" for row in rows)
     picture = Picture(
         "p-refits",
-        "Errors of refitted teams against the budget",
-        f"Errors per 1,000 cases: refitted machine alone {told(level)}, humans alone "
-        f"{told(human['error'])}, refitted team by the cases that humans may read {said}.",
+        f"{label.split()[0].capitalize()} of refitted teams against the budget",
+        f"{label.capitalize()}: refitted machine alone {told(level)}, humans alone "
+        f"{told(human[measure])}, refitted team by the cases that humans may read {said}.",
     )
-    return chart(picture, Axes(BUDGET, ERRORS), lines)
+    return chart(picture, Axes(BUDGET, label), lines)
 
 
 def automation_curves(curves: Row, told: PerThousand) -> Markup:

@@ -27,7 +27,9 @@ CURVE_FOLDS, QUICK_CURVE_FOLDS = 5, 3
 # The names of the curves.
 TEAM, TRIAGE = "team", "uncertainty triage"
 # The parameters of a machine, which both curves share.
-MACHINE = ("machine", "alpha", "kernel", "degree", "gamma", "coef0", "fit_intercept", "classes")
+MACHINE = (
+    "machine", "alpha", "kernel", "degree", "gamma", "coef0", "fit_intercept", "classes", "cost_matrix",
+)  # fmt: skip
 # The stages of the study, by which progress is reported.
 HELD_OUT, VERDICT, CURVES = "cases left out", "verdict", "curves"
 
@@ -178,9 +180,14 @@ class RefitStudy:
             groups=cases.groups,
             subgroup=name,
             pos_label=cases.classes[1] if len(cases.classes) == 2 else None,
+            cost_matrix=self._cost_matrix(),
             n_jobs=self.n_jobs,
             random_state=self.seed,
         )
+
+    def _cost_matrix(self) -> Any:
+        """The model's costs, in the order of its classes."""
+        return self.model.machine.get_params(deep=False).get("cost_matrix")
 
     def curves(self, done: Done | None = None) -> dict[str, AutomationCurve]:
         """Error and share deferred at each budget, one case at a time, on folds.

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deferlearn._utils.types import Array
+from deferlearn._utils.units import ERRORS, Unit, unit_of
 from deferlearn.report.cases import ReportCases
 from deferlearn.tables.cells import raw_text
 from deferlearn.tables.decisions import Decisions
@@ -64,7 +65,7 @@ def case_rows(
     sure : ndarray
         The probability of the machine's answer; NaN if it is not known.
     expected : pair of ndarray or None, default=None
-        Expected errors of machine and human, if the model has learned them.
+        Expected losses of machine and human, if the model has learned them.
     experts : ndarray of shape (n_cases,) or None, default=None
         If experts are told apart: the one to whom each case goes, or would go first.
 
@@ -90,7 +91,9 @@ def case_rows(
     takers = np.where(stored.deferred, humans, "machine").tolist()
     opened = OPENED if experts is None else (*OPENED, FIRST)
     columns = [*opened, *((name, kind == "number") for name, kind in kinds)]
-    why = _reasons(takers, humans.tolist(), scores, card["deferral_threshold"], expected)
+    why = _reasons(
+        takers, humans.tolist(), scores, card["deferral_threshold"], expected, unit_of(card)
+    )
     results = _results(stored, unanswered)
     rows = [
         [
@@ -141,10 +144,17 @@ def _reasons(
     scores: Array,
     threshold: float | None,
     expected: tuple[Array, Array] | None,
+    unit: Unit,
 ) -> list[str]:
     """Why a human or the machine takes each case, in a few words."""
     if expected is not None:
-        rows = zip(takers, humans, *(errors.tolist() for errors in expected), strict=True)
+        rows = zip(takers, humans, *(losses.tolist() for losses in expected), strict=True)
+        if unit != ERRORS:  # no shares of cases
+            return [
+                f"{_cut(who)}: {unit.expected} of the machine {machine:.2g}, of "
+                f"{'a human' if name == 'human' else _cut(name)} {human:.2g}"
+                for who, name, machine, human in rows
+            ]
         return [
             f"{_cut(who)}: the machine would err on {1000 * machine:.0f}, "
             f"{'a human' if name == 'human' else _cut(name)} on {1000 * human:.0f} of 1,000"

@@ -30,37 +30,46 @@ def headline(effect: Row, errors: dict[str, Row], told: PerThousand) -> str:
         further must not take a small gain for a good result.
     """
     answer = ANSWERS.get(effect["answer"], "Not shown")
-    end = ""
+    cost, end = effect["cost"], ""
+    # What it is about: errors, or what they cost.
+    means = {who: found["share"] for who, found in errors.items()} if cost is None else cost
+    fewer, what = ("fewer", "errors") if cost is None else ("less", "the cost of errors")
+    change = (effect if cost is None else cost)["difference"]
     if humans_do_better(effect):
         answer += (
             ", but humans alone do better"
             if effect["answer"] == FEWER
             else "; humans alone do better"
         )
-        end = f" Humans who read all 1,000 would make {told(errors['human']['share'])}."
+        alone = told(means["human"])
+        made = f"make {alone}" if cost is None else f"cause a cost of {alone}"
+        end = f" Humans who read all 1,000 would {made}."
     if effect["answer"] == NOT_ASKED:
+        costs = "" if cost is None else f", at a cost of {told(means['machine'])}"
         return (
             f"{answer}. The model leaves all of these cases to the machine, which makes "
-            f"{told.interval(errors['machine'])} errors per 1,000 cases.{end}"
+            f"{told.interval(errors['machine'])} errors per 1,000 cases{costs}.{end}"
         )
-    machine, team = (errors[who]["share"] for who in ("machine", "team"))
+    machine, team = means["machine"], means["team"]
     before, after = told(machine), told(team)
     # The difference of the numbers shown, so that the sentence adds up.
-    shown = told.more_or_fewer((told.rounded(team) - told.rounded(machine)) / 1000)
-    moves = f"{'fall' if team < machine else 'rise'} from {before} to {after}: {shown}"
+    shown = told.more_or_fewer((told.rounded(team) - told.rounded(machine)) / 1000, fewer)
+    s = "" if cost is None else "s"
+    moves = f"{'fall' if team < machine else 'rise'}{s} from {before} to {after}: {shown}"
     if before == after:
-        moves = f"stay at {before}"
+        moves = f"stay{s} at {before}"
     if effect["answer"] in (FEWER, MORE):
-        moves += f", {told.between(effect['difference'])}"
+        moves += f", {told.between(change, fewer)}"
     else:
-        moves += f". The true change may lie anywhere {told.between(effect['difference'])}"
+        moves += f". The true change may lie anywhere {told.between(change, fewer)}"
     read = told(effect["deferred"]["share"])
-    return f"{answer}. Per 1,000 cases, humans read {read} and errors {moves}.{end}"
+    return f"{answer}. Per 1,000 cases, humans read {read} and {what} {moves}.{end}"
 
 
 def humans_do_better(effect: Row) -> bool:
-    """Whether humans alone are shown to make fewer errors than the team."""
-    return bool(effect["versus_human"]["lower"] > 0)
+    """Whether humans alone are shown to make fewer errors than the team, or errors of less cost."""
+    judged_by = effect if effect["cost"] is None else effect["cost"]
+    return bool(judged_by["versus_human"]["lower"] > 0)
 
 
 def findings(numbers: Row, told: PerThousand) -> list[str]:
@@ -76,6 +85,8 @@ def findings(numbers: Row, told: PerThousand) -> list[str]:
             f"{effect['spoilt']} of its right answers into errors, so {errors['team']['count']} remain."
         )
         found += _price(effect, told)
+    if effect["cost"] is not None:
+        found.append(_by_costs(effect["cost"], told))
     alone = effect["versus_human"] | {"difference": -effect["versus_human"]["difference"]}
     alone["lower"], alone["upper"] = (
         -effect["versus_human"]["upper"],
@@ -93,6 +104,24 @@ def findings(numbers: Row, told: PerThousand) -> list[str]:
         )
     found += _kinds_of_errors(numbers, told) + harms(numbers, told)
     return found + _many_unusual(numbers["unusual"])
+
+
+def _by_costs(cost: Row, told: PerThousand) -> str:
+    """That errors do not count the same, and what they cost."""
+    means = ", ".join(f"{who} {told(cost[who])}" for who in ("machine", "team", "human"))
+    versus = cost["versus_human"]
+    alone = {
+        "difference": -versus["difference"],
+        "lower": -versus["upper"],
+        "upper": -versus["lower"],
+    }
+    unclear = "" if versus["supported"] else ", which is not a clear difference"
+    return (
+        "Mistakes cost what the model's cost matrix says, and the answer above is about these costs, in "
+        f"units of one error per 1,000 cases: {means}. Humans alone would cost "
+        f"{told.change_in_words(alone, 'less')} than the team{unclear}. The other numbers of this page "
+        "count every error as one, unless they are called costs."
+    )
 
 
 def _kinds_of_errors(numbers: Row, told: PerThousand) -> list[str]:
@@ -126,9 +155,9 @@ def _kinds_of_errors(numbers: Row, told: PerThousand) -> list[str]:
 
 
 def _price(effect: Row, told: PerThousand) -> list[str]:
-    if effect["answer"] != FEWER:
-        return []
     gain = effect["spoilt"] - effect["fixed"]
+    if effect["answer"] != FEWER or gain >= 0:
+        return []
     reads = effect["deferred"]["count"] / -gain
     reads = round(reads, 1) if reads < 10 else round(reads)
     number = f"{reads:g}" if reads < 10 else with_commas(reads)
@@ -224,26 +253,28 @@ def refit_answer(assistance: Row, told: PerThousand) -> str:
     teams = [row for row in assistance["teams"] if row["who"] == "team"]
     (row,) = (row for row in teams if row["budget"] == assistance["budget"])
     low, high = row["difference_low"], row["difference_high"]
-    size = told.more_or_fewer(row["difference"])
-    compared = (
-        f"{size} errors than its machine alone ({told.between({'lower': low, 'upper': high})})"
-    )
+    by_cost = assistance["measure"] == "cost"
+    fewer = "less" if by_cost else "fewer"
+    size = told.more_or_fewer(row["difference"], fewer)
+    span = told.between({"lower": low, "upper": high}, fewer)
+    compared = f"{size} {'in cost' if by_cost else 'errors'} than its machine alone ({span})"
+    makes = "causes" if by_cost else "makes"
     at = f"{told(row['budget'])} of 1,000 cases"
     if assistance["pays"] == "yes":
         return (
             f"Asking humans pays for a team that is refitted on cases like these. If they may read {at}, "
-            f"it makes {compared}."
+            f"it {makes} {compared}."
         )
     if assistance["pays"] == "no":
         least = told(assistance["settings"]["min_gain"])
+        gain = f"a cost of {least}" if by_cost else f"{least} errors"
         return (
             f"Asking humans does not pay for a team that is refitted on cases like these: no budget tried "
-            f"can avoid {least} errors of 1,000 or more. The best one is {at}; the team then makes "
-            f"{compared}."
+            f"can avoid {gain} of 1,000 or more. The best one is {at}; the team then {makes} {compared}."
         )
     return (
         "It is not clear whether asking humans pays for a team that is refitted on cases like these. The "
-        f"most promising budget is {at}; the team then makes {compared}."
+        f"most promising budget is {at}; the team then {makes} {compared}."
     )
 
 

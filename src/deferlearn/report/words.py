@@ -65,25 +65,25 @@ class PerThousand:
         ends = _unbroken(self.signed(found["lower"]), self.signed(found["upper"]))
         return f"{self.signed(found['difference'])} ({ends})"
 
-    def more_or_fewer(self, difference: float) -> str:
-        """A difference in words."""
+    def more_or_fewer(self, difference: float, fewer: str = "fewer") -> str:
+        """A difference in words; of what cannot be counted, there is less rather than fewer."""
         shown = self.rounded(difference)
         if shown == 0:
-            return "no more and no fewer"
-        return f"{self(difference)} {'more' if shown > 0 else 'fewer'}"
+            return f"no more and no {fewer}"
+        return f"{self(difference)} {'more' if shown > 0 else fewer}"
 
-    def between(self, found: Row) -> str:
+    def between(self, found: Row, fewer: str = "fewer") -> str:
         """The interval of a difference in words."""
         low, high = found["lower"], found["upper"]
         if high < 0:
-            return f"between {self(high)} and {self(low)} fewer"
+            return f"between {self(high)} and {self(low)} {fewer}"
         if low > 0:
             return f"between {self(low)} and {self(high)} more"
-        return f"between {self(low)} fewer and {self(high)} more"
+        return f"between {self(low)} {fewer} and {self(high)} more"
 
-    def change_in_words(self, found: Row) -> str:
+    def change_in_words(self, found: Row, fewer: str = "fewer") -> str:
         """A difference and its interval in words."""
-        return f"{self.more_or_fewer(found['difference'])} ({self.between(found)})"
+        return f"{self.more_or_fewer(found['difference'], fewer)} ({self.between(found, fewer)})"
 
 
 def _unbroken(low: str, high: str) -> str:

@@ -51,6 +51,11 @@ def model_card(model: TabularTeam, cases: Cases, budget: float | int, seed: int)
         "classes": list(cases.classes),
         "graded": cases.graded,
         "class_counts": {label: counts[label] for label in cases.classes},
+        "cost_matrix": (
+            None
+            if cases.costs is None
+            else {"classes": list(cases.classes), "costs": [list(row) for row in cases.costs]}
+        ),
         "columns": dict(encoder.kinds_),
         "dropped": dict(encoder.dropped_),
         "features": [str(name) for name in encoder.get_feature_names_out()],

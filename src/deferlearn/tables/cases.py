@@ -1,7 +1,7 @@
 """Cases of a table: features, the truth, and what humans answered."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -12,6 +12,7 @@ from deferlearn._utils.types import Bools, Labels
 from deferlearn.humans import majority_labels
 from deferlearn.tables.answers import check_answers, long_answers, merge_answers
 from deferlearn.tables.columns import score_names
+from deferlearn.tables.costs import CostRows, costs_of
 from deferlearn.tables.errors import TableError
 from deferlearn.tables.frames import as_table
 from deferlearn.tables.labels import check_scores, classes_of, grades_of, known_classes, texts
@@ -43,6 +44,9 @@ class Cases:
         Number of rows without a label, which are left out.
     graded : bool
         Whether the classes are grades, so that being off by two is worse than being off by one.
+    costs : tuple of tuple of float or None
+        What each answer (column) to a case of each class (row) costs, in the order of the classes; None if
+        no cost matrix was given.
     """
 
     features: Any
@@ -54,6 +58,7 @@ class Cases:
     roles: dict[str, Any]
     n_unlabelled: int = 0
     graded: bool = False
+    costs: CostRows | None = None
 
     def __len__(self) -> int:
         return len(self.truth)
@@ -130,6 +135,7 @@ def select_cases(
     group: str | None = None,
     machine_score: str | Sequence[str] | None = None,
     grades: Sequence[str] | None = None,
+    cost_matrix: Mapping[str, Any] | None = None,
     classes: Sequence[str] | None = None,
     ignore_unknown: bool = False,
 ) -> Cases:
@@ -154,6 +160,10 @@ def select_cases(
         two classes, a column for each class, in their order.
     grades : sequence of str or None, default=None
         All labels from the lowest grade to the highest; None for classes without an order.
+    cost_matrix : mapping or None, default=None
+        What mistakes cost, in units of one error: ``{"classes": labels, "costs": rows}`` with a row per
+        true class and a column per answer, in the order of these labels. None: a wrong answer costs 1,
+        and for grades 1 for each grade that it is off.
     classes : sequence of str or None, default=None
         All labels, if a model knows them already: then some may have no case here. None takes them from
         the table.
@@ -187,6 +197,7 @@ def select_cases(
     else:
         known = grades_of(truth, label, grades) if grades is not None else classes_of(truth, label)
     check_scores(scores, known)
+    costs = None if cost_matrix is None else costs_of(cost_matrix, known)
     wide = {name: texts(table, name) for name in humans}
     if answers is not None:
         if identifier is None:
@@ -212,6 +223,7 @@ def select_cases(
         },
         n_unlabelled=table.num_rows - len(labelled),
         graded=grades is not None,
+        costs=costs,
     )
     return cases.part(labelled)
 

@@ -1,6 +1,7 @@
 """Who decides each case of a table, and who is wrong: machine, human and team."""
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -8,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import confusion_matrix
 
-from deferlearn._utils.types import Bools, Labels
+from deferlearn._utils.types import Array, Bools, Labels
 from deferlearn.evaluation.intervals import share_interval
 from deferlearn.metrics import team_grade_error, team_macro_f1, team_quadratic_kappa
 from deferlearn.tables.cases import Cases
+from deferlearn.tables.costs import CostRows
 from deferlearn.tables.experts import answers_of
 
 WHO = ("machine", "human", "team")
@@ -132,6 +134,30 @@ class Decisions:
                 found[who]["grade_error"] = team_grade_error(truth, said, grades=classes)
                 found[who]["quadratic_kappa"] = None if np.isnan(kappa) else kappa
         return found
+
+    def costs(self, classes: Sequence[str], costs: CostRows) -> dict[str, Array]:
+        """What each answer of machine, human and team costs, on the cases that were read.
+
+        Parameters
+        ----------
+        classes : sequence of str
+            The classes.
+        costs : tuple of tuple of float
+            A row per true class and a column per answer, in the order of the classes.
+
+        Returns
+        -------
+        costs : dict of ndarray
+            An array for each of "machine", "human" and "team".
+        """
+        place = {label: code for code, label in enumerate(classes)}
+        matrix = np.array(costs, dtype=np.float64)
+
+        def codes(labels: Labels) -> list[int]:
+            return [place[label] for label in labels[self.read].tolist()]
+
+        truth = codes(self.truth)
+        return {who: matrix[truth, codes(getattr(self, who))] for who in WHO}
 
     def together(self) -> list[dict[str, Any]]:
         """How many read cases machine and human get right or wrong, deferred ones and others."""

@@ -7,11 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deferlearn._utils.types import Array
+from deferlearn._utils.units import ERRORS, Unit
 from deferlearn._utils.words import counted
 
 
 def by_prices(
-    who: NDArray[Any], gains: Array, prices: Array, experts: tuple[str, ...]
+    who: NDArray[Any],
+    gains: Array,
+    prices: Array,
+    experts: tuple[str, ...],
+    unit: Unit = ERRORS,
 ) -> Iterable[str]:
     """One clause per case that was decided one at a time, by the prices of the experts' time.
 
@@ -20,11 +25,13 @@ def by_prices(
     who : ndarray of object of shape (n_cases,)
         The expert who takes each case, None for the machine.
     gains : ndarray of shape (n_cases, n_experts)
-        Errors that each expert is expected to avoid.
+        What each expert is expected to avoid.
     prices : ndarray of shape (n_experts,)
         What one more case in each expert's time is worth.
     experts : tuple of str
         Names.
+    unit : Unit, default=ERRORS
+        What gains and prices count.
 
     Examples
     --------
@@ -43,18 +50,22 @@ def by_prices(
         gain, price = f"{row[place]:.2g}", f"{prices[place]:.2g}"
         if name is None:
             yield (
-                "no expert is expected to avoid more errors here than one more case in the expert's time "
-                f"is worth; closest is {experts[place]} with {gain}, worth {price}"
+                f"no expert is expected to avoid more {unit.name} here than one more case in the expert's "
+                f"time is worth; closest is {experts[place]} with {gain}, worth {price}"
             )
         else:
             yield (
-                f"expected to avoid {gain} errors here, and one more case in this expert's time is worth "
-                f"{price}"
+                f"expected to avoid {gain} {unit.name} here, and one more case in this expert's time is "
+                f"worth {price}"
             )
 
 
 def in_batch(
-    who: NDArray[Any], gains: Array, places: Mapping[str, int], total: int
+    who: NDArray[Any],
+    gains: Array,
+    places: Mapping[str, int],
+    total: int,
+    unit: Unit = ERRORS,
 ) -> Iterable[str]:
     """One clause per case of a batch that was shared out within hard capacities.
 
@@ -63,11 +74,13 @@ def in_batch(
     who : ndarray of object of shape (n_cases,)
         The expert who takes each case, None for the machine.
     gains : ndarray of shape (n_cases, n_experts)
-        Errors that each expert is expected to avoid.
+        What each expert is expected to avoid.
     places : mapping
         How many cases of the batch each expert can take.
     total : int
         The size of the batch.
+    unit : Unit, default=ERRORS
+        What gains count.
     """
     experts = tuple(places)
     # Only those who have time at all are worth naming.
@@ -76,7 +89,7 @@ def in_batch(
     for name, row, close in zip(who, gains, best, strict=True):
         if name is not None:
             yield (
-                f"expected to avoid {row[experts.index(name)]:.2g} errors here, one of at most "
+                f"expected to avoid {row[experts.index(name)]:.2g} {unit.name} here, one of at most "
                 f"{counted(places[name], 'case')} of this batch of {total} for this expert"
             )
         elif not free.any():
@@ -86,14 +99,14 @@ def in_batch(
         else:
             yield (
                 f"the experts' time is used for other cases of this batch; here {experts[close]} would be "
-                f"expected to avoid {row[close]:.2g} errors"
+                f"expected to avoid {row[close]:.2g} {unit.name}"
             )
 
 
 def expected_of(
     who: NDArray[Any], experts: Array, names: tuple[str, ...]
 ) -> tuple[Array, list[str]]:
-    """Expected errors of the expert who takes each case, else of the one who errs least, and the names."""
+    """Expected losses of the expert who takes each case, else of the one with the least, and the names."""
     place = np.array(
         [
             row.argmin() if name is None else names.index(name)

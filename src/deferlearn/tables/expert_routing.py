@@ -168,12 +168,12 @@ class ExpertRouter(Router):
             usual = np.array([name is not None for name in own], dtype=bool)
             who = with_preferred(self.model.team, own, gains, usual | first)
             self.totals.extra += int((first & ~usual).sum())
-            clauses: Iterable[str] = by_prices(who, gains, self._prices, self._names)
+            clauses: Iterable[str] = by_prices(who, gains, self._prices, self._names, self._unit)
             if len(self._names) == 1:  # the team decides as it would without capacities
                 clauses = self._rule.clauses(judged.scores, usual)
         else:
             who = self._who[self.totals.rows : self.totals.rows + len(features)]
-            clauses = in_batch(who, gains, self._places, len(self._who))
+            clauses = in_batch(who, gains, self._places, len(self._who), self._unit)
         deferred = np.array([name is not None for name in who], dtype=bool)
         errors, named = expected_of(who, experts, self._names)
         return Choice(deferred, None, clauses, (machine, errors), who, named)

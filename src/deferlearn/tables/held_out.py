@@ -160,8 +160,9 @@ def cross_validated_errors(
     -------
     errors : dict or None
         For machine, human and team a dict with the keys error, lower, upper (the ends of the exact 95%
-        interval), wrong and cases, on the cases that a human has read; without any answers, for the
-        machine only. None if there are too few cases in a class, or no human has read any.
+        interval), wrong and cases, on the cases that a human has read; with a cost matrix also cost, the
+        mean cost of an answer. Without any answers, for the machine only. None if there are too few cases
+        in a class, or no human has read any.
     """
     if len(cases) > MAX_CASES:
         cases = cases.part(sampled_rows(cases, MAX_CASES, seed))
@@ -171,6 +172,7 @@ def cross_validated_errors(
     decisions = held_out_decisions(unfitted_copy(model, batch=True), cases, batch=True, seed=seed)
     if not decisions.read.any():
         return None
+    costs = None if cases.costs is None else decisions.costs(cases.classes, cases.costs)
     return {
         who: {
             "error": found["share"],
@@ -178,6 +180,7 @@ def cross_validated_errors(
             "upper": found["upper"],
             "wrong": found["count"],
             "cases": found["cases"],
+            **({} if costs is None else {"cost": float(costs[who].mean())}),
         }
         for who, found in decisions.errors().items()
         if who == "machine" or cases.answers is not None

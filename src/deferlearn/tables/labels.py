@@ -69,7 +69,7 @@ def grades_of(truth: Texts, label: str, grades: Sequence[str]) -> tuple[str, ...
     """The grades in the order given; all of them, and no others, are in the table."""
     if isinstance(grades, str):
         raise TableError(f"grades={grades!r} must be a list of labels")
-    order = tuple(_as_label(grade) for grade in grades)
+    order = tuple(as_label(grade) for grade in grades)
     shown = listed([repr(grade) for grade in order])
     if all(value is None for value in truth):
         raise TableError(f"the label column {label!r} is empty")
@@ -93,7 +93,7 @@ def grades_of(truth: Texts, label: str, grades: Sequence[str]) -> tuple[str, ...
     return order
 
 
-def _as_label(grade: Any) -> str:
+def as_label(grade: Any) -> str:
     """A grade as `label_text` reads it from a cell, so that 1.0 is 1."""
     try:
         return label_of(grade) or ""

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deferlearn._utils.types import Array, Bools
+from deferlearn._utils.units import ERRORS, Unit
 from deferlearn.teams.threshold import TIE
 
 
@@ -85,6 +86,7 @@ def sentences(
     unusual: Iterable[str] | None = None,
     experts: Sequence[str] | None = None,
     compared: Sequence[str] | None = None,
+    unit: Unit = ERRORS,
 ) -> list[str]:
     """One sentence per case: who takes it, by which rule, and how sure the machine is.
 
@@ -99,7 +101,7 @@ def sentences(
     deferred, audit : ndarray of bool
         Whether a human takes the case by the rule, or as a random audit.
     expected : pair of ndarray or None, default=None
-        Expected errors of the machine and of a human, if the team has learned them.
+        Expected losses of the machine and of a human, if the team has learned them.
     probability : ndarray or None, default=None
         How likely the machine's answers are to be right, which is said instead of the decision value if
         there are more than two classes.
@@ -109,7 +111,9 @@ def sentences(
     experts : sequence of str or None, default=None
         The expert who takes each case, who is named in the place of "human".
     compared : sequence of str or None, default=None
-        Whose expected errors are given in the place of a human's.
+        Whose expected losses are given in the place of a human's.
+    unit : Unit, default=ERRORS
+        What these losses count.
 
     Returns
     -------
@@ -142,7 +146,7 @@ def sentences(
     if expected is not None:
         machine, human = (errors.tolist() for errors in expected)
         ends = [
-            f"; expected errors: machine {one:.2g}, {who} {other:.2g}"
+            f"; {unit.expected}: machine {one:.2g}, {who} {other:.2g}"
             for one, other, who in zip(
                 machine, human, compared or ["human"] * len(machine), strict=True
             )

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deferlearn._utils.types import Array, Bools
+from deferlearn._utils.units import unit_of
 from deferlearn.tables.cells import with_points
 from deferlearn.tables.columns import NUMBER, score_names
 from deferlearn.tables.decider import TableDecider, answers_of, probabilities_of
@@ -116,6 +117,7 @@ class Router:
         self.totals = Totals()
         self._rng = np.random.default_rng(seed)
         card = model.card_
+        self._unit = unit_of(card)
         numbers = [name for name, kind in card["columns"].items() if kind == NUMBER]
         numbers += score_names(card.get("machine_score"))
         self._numbers, self._decimal = numbers, decimal
@@ -238,6 +240,7 @@ class Router:
             why,
             experts,
             choice.compared,
+            self._unit,
         )
         self._count(codes, strange, deferred, audit, unknown)
         columns = [

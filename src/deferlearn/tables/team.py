@@ -9,6 +9,7 @@ import sklearn
 from deferlearn.experts import ExpertTeam
 from deferlearn.tables.card import model_card
 from deferlearn.tables.cases import Cases
+from deferlearn.tables.costs import CostRows
 from deferlearn.tables.decider import MEMBER, TableDecider, check_card, version_of
 from deferlearn.tables.encoder import TableEncoder
 from deferlearn.tables.errors import TableError
@@ -137,6 +138,7 @@ def make_team(
     folds: Any = FOLDS,
     scored: bool = False,
     grades: Sequence[str] | None = None,
+    costs: CostRows | None = None,
 ) -> AssistedSVC | TeamCV:
     """Make the estimator at the end of the pipeline, without fitting it.
 
@@ -159,6 +161,9 @@ def make_team(
         machine is tried.
     grades : sequence of str or None, default=None
         The labels from the lowest grade to the highest; None for classes without an order.
+    costs : tuple of tuple of float or None, default=None
+        The ``cost_matrix`` of the team: a row per true class and a column per answer, in the order of the
+        grades, or of the alphabet if there is none or there are two classes.
 
     Returns
     -------
@@ -175,7 +180,13 @@ def make_team(
         "cv": folds,
         "n_jobs": n_jobs,
         "random_state": seed,
-        "classes": "auto" if grades is None else list(grades),
+        # Two have the order of the alphabet in a team, and so have their costs.
+        "classes": "auto"
+        if grades is None
+        else list(grades)
+        if len(grades) > 2
+        else sorted(grades),
+        "cost_matrix": costs,
     }
     if alpha is None:
         return TeamCV(**common, machines=[ScoreColumn()] if scored else "auto")
@@ -239,6 +250,7 @@ def fit_table(
         folds=grouped_folds(cases, seed) if by_splits else FOLDS,
         scored=score is not None,
         grades=cases.classes if cases.graded else None,
+        costs=_costs_of_team(cases),
     )
     human: dict[str, Any] = {"team__human_labels": cases.answers}
     if capacity is not None:
@@ -256,6 +268,14 @@ def fit_table(
         budget = float(share_of(model.machine.budget, len(cases)))
     model.card_ = model_card(model, cases, budget, seed)
     return model
+
+
+def _costs_of_team(cases: Cases) -> CostRows | None:
+    """The cost matrix in the order of the team's classes: two have that of the alphabet, grades or not."""
+    if cases.costs is None or len(cases.classes) > 2:
+        return cases.costs
+    order = sorted(range(2), key=lambda place: cases.classes[place])
+    return tuple(tuple(cases.costs[truth][said] for said in order) for truth in order)
 
 
 def set_known(estimator: Any, **params: Any) -> None:

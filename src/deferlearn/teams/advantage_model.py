@@ -9,7 +9,7 @@ from scipy.optimize import isotonic_regression
 from sklearn.base import clone, is_regressor
 
 from deferlearn._utils.types import Array, Bools
-from deferlearn.humans.coding import Codes, Coding
+from deferlearn.humans.coding import Codes, Coding, mean_weights
 from deferlearn.teams.calibration import calibrate
 from deferlearn.teams.forest import ForestRegressor
 from deferlearn.teams.forest_arrays import forest_arrays
@@ -97,7 +97,7 @@ class AdvantageModel:
                 curve = calibrate(margin, signs, np.ones(len(margin)))
                 self.curve_ = [curve.slope, curve.offset]
         if self.machine_error == "probability":
-            self.weights_ = [_weight(truth, code) for code in range(n_classes)]
+            self.weights_ = mean_weights(truth.codes, truth.weights, n_classes).tolist()
         elif isinstance(self.machine_error, str):
             self.steps_ = [_isotonic(sure, machine_cost, said == k) for k in range(n_classes)]
         else:
@@ -152,12 +152,6 @@ class AdvantageModel:
             curve=self.curve_,
             by_truth=by_truth,
         )
-
-
-def _weight(truth: Truth, code: int) -> float:
-    """What an error on a class costs; 1 for a class that is not there."""
-    own = truth.weights[truth.codes == code]
-    return float(own.mean()) if len(own) else 1.0
 
 
 def _isotonic(sure: Array, cost: Array, rows: Bools) -> tuple[Array, Array]:

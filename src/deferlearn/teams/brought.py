@@ -359,10 +359,13 @@ def _check_names(machine_scores: Any, classes: NDArray[Any]) -> None:
     """Refuse a frame whose columns are named by the classes in another order."""
     names = list(getattr(machine_scores, "columns", ()))
     labels = classes.tolist()
-    if names != labels and len(names) == len(labels) and set(names) == set(labels):
+    # A table read from a file has the names of numbers as text.
+    said, known = [str(name) for name in names], [str(label) for label in labels]
+    if said != known and len(said) == len(known) and set(said) == set(known):
+        ordered = [names[said.index(label)] for label in known]
         raise ValueError(
             f"machine_scores has the columns {shown(names)}, but the order of the classes is "
-            f"{shown(labels)}: give machine_scores[{labels!r}]."
+            f"{shown(labels)}: give machine_scores[{ordered!r}]."
         )
 
 

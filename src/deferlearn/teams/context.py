@@ -274,7 +274,7 @@ def _fit_and_ask(
     with warnings.catch_warnings():
         # What a part of the samples lacks is no news; the fit on all of them warns of it.
         warnings.simplefilter("ignore", UserWarning)
-        team = clone(team).fit(part.X, part.labels, **part.human.given)
+        team = part.fit_other(clone(team))
     new = samples.seen_by(test, train)
     if hasattr(team, "predict"):
         said = codes_among(np.asarray(team.predict(new)), samples.classes, "predict(X)")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import has_fit_parameter
 
 from deferlearn._utils.types import Array, Bools, Index
 from deferlearn.humans.coding import CLASSES, Codes, Coding, code_signs
@@ -44,6 +45,8 @@ class Samples:
         The machine's parameters.
     trained_on : ndarray of bool of shape (n_samples,) or None
         The samples that the machine is fitted on; None is all of them.
+    sample_weight : ndarray of shape (n_samples,) or None
+        The part of the weights that the user gave to `fit`, for teams that make their own of the rest.
     """
 
     X: Any
@@ -54,6 +57,7 @@ class Samples:
     human: Human
     settings: Any
     trained_on: Bools | None = None
+    sample_weight: Array | None = None
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -80,7 +84,25 @@ class Samples:
             weights=self.weights[rows],
             human=self.human.part(rows),
             trained_on=None if self.trained_on is None else self.trained_on[rows],
+            sample_weight=None if self.sample_weight is None else self.sample_weight[rows],
         )
+
+    def fit_other(self, team: Any) -> Any:
+        """Fit a team that does not take checked samples: one of another author.
+
+        Parameters
+        ----------
+        team : estimator
+            It is changed. If its `fit` takes no ``sample_weight``, it learns from all samples alike.
+
+        Returns
+        -------
+        team : estimator
+            The same, fitted.
+        """
+        weighted = self.sample_weight is not None and has_fit_parameter(team, "sample_weight")
+        more = {"sample_weight": self.sample_weight} if weighted else {}
+        return team.fit(self.X, self.labels, **self.human.given, **more)
 
     def training_part(self) -> Self:
         """The samples that the machine is fitted on."""

@@ -175,7 +175,7 @@ class Search:
             winner.fit_samples(samples, context)
         else:
             winner = equip(winner, outcome.settings, {"cv": context.splits})
-            winner.fit(samples.X, samples.labels, **samples.human.given)
+            samples.fit_other(winner)
         # The folds' rows mean nothing to a clone on other samples.
         own = winner.get_params(deep=False)
         return winner.set_params(**{"cv": self.cv} if "cv" in own else {})

@@ -225,13 +225,17 @@ class Team(ClassifierMixin, BaseEstimator):
         )
         coding, codes = code_classes(labels, classes, getattr(self, "cost_matrix", None))
         weights = error_weights(self._class_weight(), codes, coding.classes)
-        weights = weights * coding.weights[codes] * sample_weights(sample_weight, codes)
+        own = sample_weights(sample_weight, codes)
+        weights = weights * coding.weights[codes] * own
         coding = coding.weighted(codes, weights)
         human = read_human(codes, coding, **given)
         if machine_scores is not None:
             X = with_scores(X, read_scores(machine_scores, X.shape[0], coding.classes))
         settings = self._machine_settings(X, coding.signs(codes)[:, 0])
-        return Samples(X, labels, coding, codes, weights, human, settings)
+        given_weight = None if sample_weight is None else own
+        return Samples(
+            X, labels, coding, codes, weights, human, settings, sample_weight=given_weight
+        )
 
     def _note(self, samples: Samples) -> None:
         """Note what is known before anything is learned."""

@@ -2,7 +2,8 @@
 
 The error rate on each class is multiplied by the factor, up to 1: right answers become wrong at random,
 or wrong ones right. The costs are expectations over that and need no draws: the cost of human errors on
-deferred cases of a class is multiplied by the factor too.
+deferred cases of a class is multiplied by the factor too. With a cost matrix, errors on a class stay of
+the same kinds.
 """
 
 from typing import Any
@@ -22,7 +23,8 @@ def factor_table(judge: Judge, factors: list[float]) -> list[Row]:
         by_human = trial.deferred[1:] * trial.human_wrong
         factors_by_case = np.array([_by_case(judge, place, factor) for place in judge.teams])
         errors = trial.wrong[1:] + (factors_by_case - 1.0) * by_human
-        costs = errors * judge.error_costs + judge.unit_costs.deferral_cost * trial.deferred[1:]
+        more = (factors_by_case - 1.0) * trial.deferred[1:] * judge.human_error_costs
+        costs = judge.costs[1:] + more
         gains = judge.together(costs - judge.costs[0])
         for place, gain in enumerate(gains):
             taken = trial.deferred[place + 1].sum() or float("nan")
@@ -56,7 +58,7 @@ def _human_share(judge: Judge, place: int) -> list[tuple[float, float]]:
         chosen = trial.classes == code
         taken = trial.deferred[place][chosen]
         errors = taken * trial.human_wrong[chosen]
-        cost = float((errors * judge.error_costs[chosen]).sum() / len(trial.rows))
+        cost = float((taken * judge.human_error_costs[chosen]).sum() / len(trial.rows))
         cap = float(taken.sum() / errors.sum()) if errors.any() else np.inf
         shares.append((cost, cap))
     return shares

@@ -1,7 +1,7 @@
 """The inputs of the report, checked before anything is fitted, because fitting takes long."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,13 @@ from deferlearn._utils.types import Array, Bools, Index
 from deferlearn.evaluation.checks import check_budgets
 from deferlearn.humans import majority_labels
 from deferlearn.humans.answers import as_array, check_answers, find_missing, match
-from deferlearn.humans.coding import GRADES, code_classes, codes_among, grades_in
+from deferlearn.humans.coding import (
+    GRADES,
+    check_cost_matrix,
+    code_classes,
+    codes_among,
+    grades_in,
+)
 from deferlearn.humans.labels import binary_labels
 from deferlearn.metrics.counts import check_costs
 
@@ -29,14 +35,42 @@ class Costs:
     false_positive: float = 1.0
     false_negative: float = 1.0
     deferral_cost: float = 0.0
+    cost_matrix: tuple[tuple[float, ...], ...] | None = None
 
     def __post_init__(self) -> None:
-        check_costs(**vars(self))
+        check_costs(
+            false_positive=self.false_positive,
+            false_negative=self.false_negative,
+            deferral_cost=self.deferral_cost,
+        )
         if self.largest == 0:
             raise ValueError(
-                "false_positive and false_negative are both 0, so there is nothing to gain: give at "
-                "least one kind of error a cost"
+                "all errors cost 0, so there is nothing to gain: give at least one kind of error a cost"
             )
+
+    @classmethod
+    def of(cls, given: "Costs", cost_matrix: Any, answers: "Answers") -> "Costs":
+        """The costs with a cost matrix; of two classes it is the costs of their two errors."""
+        given.check_for(len(answers.classes))
+        if cost_matrix is None:
+            return given
+        if (given.false_positive, given.false_negative) != (1, 1):
+            raise ValueError("give either cost_matrix, or false_positive and false_negative")
+        costs = check_cost_matrix(cost_matrix, answers.classes.tolist())
+        if np.diag(costs).any():
+            raise ValueError(
+                "cost_matrix must have zeros on its diagonal: a right answer costs nothing, and the cost "
+                "of human time is deferral_cost"
+            )
+        if len(costs) > 2:
+            rows = tuple(tuple(row) for row in costs.tolist())
+            return replace(given, cost_matrix=rows)
+        positive = answers.classes.tolist().index(answers.pos_label)
+        return replace(
+            given,
+            false_negative=float(costs[positive, 1 - positive]),
+            false_positive=float(costs[1 - positive, positive]),
+        )
 
     def check_for(self, n_classes: int) -> None:
         """Refuse costs that tell two kinds of errors apart where there are more."""
@@ -49,7 +83,9 @@ class Costs:
 
     @property
     def largest(self) -> float:
-        """The larger cost of the two kinds of errors."""
+        """The largest cost of an error."""
+        if self.cost_matrix is not None:
+            return max(max(row) for row in self.cost_matrix)
         return max(self.false_positive, self.false_negative)
 
     def of_errors(self, positive: Bools) -> Array:

@@ -30,19 +30,28 @@ class Judge:
 
     @cached_property
     def error_costs(self) -> Array:
-        """The cost of a wrong answer to each case."""
-        return self.unit_costs.of_errors(self.trial.positive)
+        """What the answer to each case costs at each budget, without human time."""
+        if self.unit_costs.cost_matrix is not None:
+            return self.trial.costs_by(np.array(self.unit_costs.cost_matrix))
+        return self.trial.wrong * self.unit_costs.of_errors(self.trial.positive)
+
+    @cached_property
+    def human_error_costs(self) -> Array:
+        """What the human's answer to each case costs, without time."""
+        kinds, matrix = self.trial.kinds, self.unit_costs.cost_matrix
+        if matrix is not None and kinds is not None:
+            return np.array(matrix)[kinds.truth, kinds.human]
+        return self.trial.human_wrong * self.unit_costs.of_errors(self.trial.positive)
 
     @cached_property
     def costs(self) -> Array:
         """The cost of each case at each budget."""
-        time = self.unit_costs.deferral_cost * self.trial.deferred
-        return self.trial.wrong * self.error_costs + time
+        return self.error_costs + self.unit_costs.deferral_cost * self.trial.deferred
 
     @cached_property
     def human_costs(self) -> Array:
         """The cost of each case if the human takes it."""
-        return self.trial.human_wrong * self.error_costs + self.unit_costs.deferral_cost
+        return self.human_error_costs + self.unit_costs.deferral_cost
 
     @property
     def ends(self) -> Ends:

@@ -39,6 +39,7 @@ def assistance_report(
     false_positive: float = 1.0,
     false_negative: float = 1.0,
     deferral_cost: float = 0.0,
+    cost_matrix: ArrayLike | None = None,
     min_gain: float = 0.01,
     human_error_factors: Sequence[float] = (0.5, 1.0, 2.0),
     confidence: float = 0.95,
@@ -85,6 +86,9 @@ def assistance_report(
         both must be the same.
     deferral_cost : float, default=0
         Cost of a case that a human takes, in the same unit.
+    cost_matrix : array-like of shape (n_classes, n_classes), default=None
+        What each answer (column) to a case of each class (row) costs, in the order of the team's
+        ``classes_``, instead of `false_positive` and `false_negative`.
     min_gain : float, default=0.01
         A gain in cost that is shown to be smaller counts as none. With 0 the answer is "no" only if
         harm is shown at every budget.
@@ -136,10 +140,10 @@ def assistance_report(
     right, at random; the expected costs are computed without draws. The choice of the deferred cases
     stays as it was learned.
 
-    **More than two classes.** The verdict compares errors. The table `teams` then holds macro F1 instead of
-    sensitivity and specificity, and for an estimator whose ``classes`` are grades also the mean number of
-    grades by which answers are off, and the kappa with quadratic weights. The table `sensitivities` shows
-    which share of each class is found.
+    **More than two classes.** The verdict compares errors, and with `cost_matrix` their costs. The table
+    `teams` then holds macro F1 instead of sensitivity and specificity, and for an estimator whose
+    ``classes`` are grades also the mean number of grades by which answers are off, and the kappa with
+    quadratic weights. The table `sensitivities` shows which share of each class is found.
 
     **Tuning** on these data makes the team look better than it is, unless it is part of the estimator.
 
@@ -175,8 +179,8 @@ def assistance_report(
     check_estimator(estimator)
     answers = inputs.check_labels(y, human_labels, pos_label, groups, class_order(estimator))
     levels = inputs.check_levels(budgets)
-    costs = inputs.Costs(false_positive, false_negative, deferral_cost)
-    costs.check_for(len(answers.classes))
+    given = inputs.Costs(false_positive, false_negative, deferral_cost)
+    costs = inputs.Costs.of(given, cost_matrix, answers)
     factors = inputs.check_factors(human_error_factors)
     column, values = inputs.subgroup_values(subgroup, X, len(answers.y))
     splits = make_splits(cv, X, answers.y, groups, random_state)

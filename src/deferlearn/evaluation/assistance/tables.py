@@ -103,7 +103,7 @@ def subgroup_table(judge: Judge, values: list[Any]) -> list[Row]:
         )
         for place in judge.teams:
             wrong = trial.wrong[place]
-            harm = (wrong - trial.wrong[0]) * judge.error_costs
+            harm = judge.error_costs[place] - judge.error_costs[0]
             rows.append(
                 {"subgroup": value, "budget": trial.budgets[place]}
                 | common

@@ -38,6 +38,8 @@ class Kinds:
         The team's answers in these tests.
     off : ndarray of shape (n_budgets, n_cases)
         By how many grades the team is off, as a mean over the tests of a case.
+    place : ndarray of int of shape (n_tests,)
+        The place of the tested case among all cases that were judged.
     """
 
     labels: list[Any]
@@ -47,6 +49,7 @@ class Kinds:
     tested: Index
     answers: NDArray[np.int64]
     off: Array
+    place: Index
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +102,24 @@ class Trial:
     def n_classes(self) -> int:
         """Number of classes."""
         return 2 if self.kinds is None else len(self.kinds.labels)
+
+    def costs_by(self, matrix: Array) -> Array:
+        """What the team's answers cost by a cost matrix, as a mean over the tests of each case.
+
+        Parameters
+        ----------
+        matrix : ndarray of shape (n_classes, n_classes)
+            A row per true class and a column per answer.
+
+        Returns
+        -------
+        costs : ndarray of shape (n_budgets, n_cases)
+        """
+        kinds, n = self.kinds, len(self.rows)
+        assert kinds is not None  # of two classes there are costs of two kinds of errors
+        times = np.bincount(kinds.place, minlength=n)
+        sums = [np.bincount(kinds.place, matrix[kinds.tested, said], n) for said in kinds.answers]
+        return np.array(sums) / times
 
     @property
     def widening(self) -> float:
@@ -179,6 +200,7 @@ def _kinds(answers: Answers, tests: list[Index], said: list[Any], rows: Index) -
         tested=answers.truth[tested],
         answers=codes,
         off=np.array(off)[:, rows] / times,
+        place=np.searchsorted(rows, tested),
     )
 
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deferlearn._utils.types import Array, Bools
+from deferlearn.humans.coding import mean_weights
 from deferlearn.teams.samples import Samples
 
 
@@ -53,10 +54,7 @@ def share_right(samples: Samples) -> tuple[Array, Bools]:
 
 def class_costs(samples: Samples) -> Array:
     """What an error on each class costs."""
-    n_classes = len(samples.classes)
-    count = np.bincount(samples.codes, minlength=n_classes)
-    total = np.bincount(samples.codes, weights=samples.weights, minlength=n_classes)
-    return np.where(count > 0, total / np.maximum(count, 1), 1.0)
+    return mean_weights(samples.codes, samples.weights, len(samples.classes))
 
 
 def mean_cost(probabilities: Array, costs: Array) -> Array:
