@@ -87,6 +87,13 @@ def test_teams_in_readme_and_results(two):
         f"{best['worse']:.0f}; than a random forest alone in {forest['better']:.0f} and "
         f"{forest['worse']:.0f} | `{two.command}`"
     ) in readme
+    classes = evidence.read_comparison(RESULTS / "classes")
+    peer, alone = classes.count("best peer"), classes.count(classes.alone)
+    assert (
+        f"the same with several classes and grades: {len(classes.cells)} cells, {classes.splits} splits | clearly "
+        f"better than that peer in {peer['better']:.0f} cells and clearly worse in {peer['worse']:.0f}; than the "
+        f"machine alone in {alone['better']:.0f} and {alone['worse']:.0f} | `{classes.command}`"
+    ) in readme
     page = text_of("docs/results.md")
     names = {
         "best peer": "the peer that cross-validation picks",
@@ -98,6 +105,21 @@ def test_teams_in_readme_and_results(two):
         line = two.count(rival)
         numbers = " | ".join(f"{line[key]:.0f}" for key in ("better", "no difference", "worse"))
         assert f"| {words} | {numbers} |" in page
+
+
+def test_sleep_experts_on_the_page_about_classes():
+    classes = evidence.read_comparison(RESULTS / "classes")
+    cells = {k: classes.of(f"stages-{k}") for k in range(1, 6)}
+    expert = {k: found[0]["humans alone"] for k, found in cells.items()}
+    team = {k: min(cell["team"] for cell in found) for k, found in cells.items()}
+    gain = {k: found[0][classes.alone] - team[k] for k, found in cells.items()}
+    page = text_of("docs/howto/classes.md")
+    assert "Expert 5 errs least, and the team with this expert errs least." in page
+    assert min(expert, key=expert.get) == min(team, key=team.get) == 5
+    assert "With experts 1 and 4, who err most, there is least to gain." in page
+    assert set(sorted(expert, key=expert.get)[-2:]) == set(sorted(gain, key=gain.get)[:2]) == {1, 4}
+    assert "with every expert it leaves a part of 30% unused" in page
+    assert all(found[-1]["budget"] == 0.3 > found[-1]["asked"] + 0.02 for found in cells.values())
 
 
 def test_first_example_in_readme(example):
@@ -257,4 +279,5 @@ def test_several_classes_have_their_place(with_classes, monkeypatch):
     assert "Several classes, and grades" in page
     assert page.count("| against | better | neither | worse |") == 2
     assert "- budget 0.05: +0.018 [+0.012, +0.024], **worse**" in page
-    assert "| 1 | 0.025 | 0.019 | 0.018 | 0.018 | 0.019 | 0.019 | 20% 30% | - |" in page
+    assert "| 1 | 0.025 | 0.019 | 0.018 | 0.018 | 0.019 | 0.019 | 20%, 30% | - |" in page
+    assert "- **Expert 1**: asking pays at 20%, 30%; at the other budgets no gain is clear." in page
