@@ -13,6 +13,7 @@ machine errs. This story makes a desk in a temporary folder, and plays the labor
 # 600 of these epochs to learn from, and 1,500 epochs of other nights are to come. The truth is what most
 # readers say.
 
+import atexit
 import csv
 import json
 import shutil
@@ -102,6 +103,7 @@ server = subprocess.Popen(
     stdout=subprocess.DEVNULL,
     stderr=subprocess.DEVNULL,
 )
+atexit.register(server.kill)  # if this program ends before the day does
 
 
 def call(method, path, body=None):
@@ -179,14 +181,14 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 3.8), layout="constrain
 with_intervals(left, seen, errors, color="#0072B2", label="estimated from audits")
 left.plot(seen, true, "_", color="#D55E00", markersize=16, markeredgewidth=3, label="true")
 left.set(title="machine's error in the cases it keeps", xlabel="cases so far", ylabel="%")
-left.set(xticks=seen, ylim=(0, None))
-left.legend()
+left.set(xticks=seen, ylim=(0, 25))
+left.legend(loc="upper right")
 right.barh(readers, [load[name]["expected"] for name in readers], color="0.9", label="limit")
 given = [load[name]["value"] for name in readers]
 right.barh(readers, given, height=0.5, color="#009E73", label="readings, with audits")
-right.set(title="load of the readers", xlabel="readings today")
+right.set(title="load of the readers", xlabel="readings today", ylim=(-0.6, 5.9))
 right.invert_yaxis()
-right.legend(loc="lower left")
+right.legend(loc="lower center", ncols=2)
 
 # %%
 # Do the readers err as often as the model expects of them? Not all of them. The model learned from 600
@@ -203,8 +205,8 @@ ax.legend()
 
 # %%
 # So the desk should learn. `deferlearn desk refit` fits the next model on three quarters of the day, and
-# compares it with the present one on the rest of it. It says so if the difference is not clear, and
-# nothing changes until a supervisor activates the new model.
+# compares it with the present one on the rest of it, case by case. If the difference is not clear, the
+# report says so. Nothing changes until a supervisor activates the new model.
 
 command("desk", "refit")
 report = call("GET", "/api/v1/models/2/report")["report"]

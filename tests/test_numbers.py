@@ -90,9 +90,9 @@ def test_teams_in_readme_and_results(two):
     classes = evidence.read_comparison(RESULTS / "classes")
     peer, alone = classes.count("best peer"), classes.count(classes.alone)
     assert (
-        f"the same with several classes and grades: {len(classes.cells)} cells, {classes.splits} splits | clearly "
-        f"better than that peer in {peer['better']:.0f} cells and clearly worse in {peer['worse']:.0f}; than the "
-        f"machine alone in {alone['better']:.0f} and {alone['worse']:.0f} | `{classes.command}`"
+        f"the same with several classes and grades: {len(classes.cells)} cells, {classes.splits} splits | "
+        f"clearly better than that peer in {peer['better']:.0f} cells and clearly worse in "
+        f"{peer['worse']:.0f}; than the machine alone in {alone['better']:.0f} and {alone['worse']:.0f} | `{classes.command}`"
     ) in readme
     page = text_of("docs/results.md")
     names = {

@@ -79,8 +79,8 @@ WHY = {
         for k in range(1, 6)
     },
     **{
-        f"{name}-grades": "The grader errs far less than the machine. So each method gains by asking about as "
-        "many images as it may, and which ones it asks about matters less. The test parts have a few "
+        f"{name}-grades": "The grader errs far less than the machine. So each method gains by asking about "
+        "as many images as it may, and which ones it asks about matters less. The test parts have a few "
         "hundred images, so the intervals are wide. The team asks about {asked}."
         for name in ("messidor", "stare", "aptos")
     },
@@ -293,7 +293,7 @@ def least(comparison: Comparison, name: str) -> dict[str, Any]:
 
 
 def worst_cell() -> dict[str, Any]:
-    """The cell in which the team loses most against the machine alone; grades, whose errors are no shares, apart."""
+    """The cell in which the team loses most against the machine alone, without grades."""
     comparisons = [read_comparison(RESULTS / name) for name in ("team", "classes")]
     cells = [
         cell | {"alone": cell[one.alone]}

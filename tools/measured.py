@@ -10,59 +10,13 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from printed import RESULTS, Row, by_name, command_of, number, printed, tables
+
 ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / "docs" / "results"
 README, LARGE, RUNNING = "README.md", "docs/howto/large.md", "docs/desk/running.md"
 
-Row = dict[str, str]
 # A page, and words that it should have.
 Said = tuple[str, str]
-
-
-def printed(name: str) -> str:
-    """What a benchmark has printed, below its command and the computer."""
-    return (RESULTS / name).read_text(encoding="utf-8").split("\n\n", 1)[1]
-
-
-def command_of(name: str) -> str:
-    """The command whose output a file has."""
-    first = (RESULTS / name).read_text(encoding="utf-8").splitlines()[0]
-    return first.removeprefix("$ ")
-
-
-def tables(name: str) -> list[list[Row]]:
-    """The tables in a file; each row has its cells by heading, the first one by an empty heading."""
-    found: list[list[Row]] = []
-    above = ""
-    headings: list[str] = []
-    for line in printed(name).splitlines():
-        if re.match(r"\|[-:|]+\|$", line):
-            headings = _cells(above)
-            found.append([])
-        elif line.startswith("|") and headings:
-            found[-1].append(dict(zip(headings, _cells(line), strict=True)))
-        elif not line.startswith("|"):
-            headings = []
-        above = line
-    return found
-
-
-def _cells(line: str) -> list[str]:
-    """The cells of a row; a bar within a cell, as in |V|, has no spaces on both sides."""
-    return [cell.strip() for cell in re.split(r"(?<=\s)\|(?=\s)", line.strip()[1:-1])]
-
-
-def by_name(rows: list[Row]) -> dict[str, Row]:
-    """Rows by their first cells."""
-    return {next(iter(row.values())): row for row in rows}
-
-
-def number(text: str) -> float:
-    """The number at the beginning of a cell."""
-    found = re.match(r"[+-]?[\d,]*\.?\d+", text)
-    if found is None:
-        raise ValueError(f"no number: {text!r}")
-    return float(found.group().replace(",", ""))
 
 
 def _range(values: list[float], digits: int = 2) -> str:
@@ -83,7 +37,7 @@ def _readme(what: str, measured: str, name: str) -> Said:
     return README, f"| {what} | {measured} | `{command_of(name)}` |"
 
 
-def selection() -> Iterator[Said]:
+def _selection() -> Iterator[Said]:
     rows = by_name(tables("times/selection.txt")[0])
     faster = {
         name: rows[name]["times faster, tol=0.001"] for name in ("Messidor", "Stare", "Aptos")
@@ -97,7 +51,7 @@ def selection() -> Iterator[Said]:
     )
 
 
-def scale_rounds() -> Iterator[Said]:
+def _scale_rounds() -> Iterator[Said]:
     name = "times/scale-1.txt"
     rows = by_name(tables(name)[0])
     large, largest = rows["25,000"], rows["100,000"]
@@ -108,8 +62,8 @@ def scale_rounds() -> Iterator[Said]:
         "per candidate",
         f"{_duration(large['a round, ms'])} against {large['by LinearSVC, s']} s "
         f"({_duration(largest['a round, ms'])} against {largest['by LinearSVC, s']} s), with at most 100 "
-        f"passes per fit; the time of a round grows like the number of samples to the power of {power:.2f}, "
-        f"and memory is at most {most:.0f} MB",
+        "passes per fit; the time of a round grows like the number of samples to the power of "
+        f"{power:.2f}, and memory is at most {most:.0f} MB",
         name,
     )
     dismissed = min(number(row["dismissed, %"]) for row in rows.values())
@@ -120,7 +74,7 @@ def scale_rounds() -> Iterator[Said]:
     )
 
 
-def scale_goals() -> Iterator[Said]:
+def _scale_goals() -> Iterator[Said]:
     name = "times/scale-2.txt"
     rows = by_name(tables(name)[0])
     exact, drawn = rows["25,000 x 100, exact"], rows["100,000 x 100, by random samples"]
@@ -137,7 +91,7 @@ def scale_goals() -> Iterator[Said]:
     )
 
 
-def scale_tolerance() -> Iterator[Said]:
+def _scale_tolerance() -> Iterator[Said]:
     rows = by_name(tables("times/scale-3.txt")[0])
     for what, tol in (("100,000 x 100", "0"), ("100,000 x 100, `tol=0.05`", "0.05")):
         row = rows[f"tol = {tol}"]
@@ -147,7 +101,7 @@ def scale_tolerance() -> Iterator[Said]:
         )
 
 
-def scale_sparse() -> Iterator[Said]:
+def _scale_sparse() -> Iterator[Said]:
     rows = tables("times/scale-4.txt")[0]
 
     def found(alpha: str, offset: str, candidates: str) -> Row:
@@ -174,7 +128,7 @@ def scale_sparse() -> Iterator[Said]:
         )
 
 
-def scale_kernels() -> Iterator[Said]:
+def _scale_kernels() -> Iterator[Said]:
     for row in tables("times/scale-5.txt")[0]:
         if row[""] == "rbf" and row["candidates"] == "all" and row["limit, MB"] != "512":
             limit = row["limit, MB"].replace(",", "")
@@ -185,7 +139,7 @@ def scale_kernels() -> Iterator[Said]:
             )
 
 
-def scale_threads() -> Iterator[Said]:
+def _scale_threads() -> Iterator[Said]:
     row = tables("times/scale-6.txt")[0][0]
     if row["same picks"] != "yes":
         raise ValueError("one thread and two differ in their picks")
@@ -196,7 +150,7 @@ def scale_threads() -> Iterator[Said]:
     )
 
 
-def waiting_tuned() -> Iterator[Said]:
+def _waiting_tuned() -> Iterator[Said]:
     name = "times/waiting-1.txt"
     rows = tables(name)[0]
     cells = by_name(rows)
@@ -216,7 +170,7 @@ def waiting_tuned() -> Iterator[Said]:
     )
 
 
-def waiting_once() -> Iterator[Said]:
+def _waiting_once() -> Iterator[Said]:
     name = "times/waiting-2.txt"
     rows = by_name(tables(name)[0])
     small, large = rows["1,000 x 30"], rows["4,000 x 30"]
@@ -226,41 +180,42 @@ def waiting_once() -> Iterator[Said]:
         return f"{ours:.2g} s against {theirs:.2g} s"
 
     yield _readme(
-        "`AssistedSVC` with defaults (a sweep, and selections on five folds) against one `SVC` at tolerance "
-        "1e-6",
+        "`AssistedSVC` with defaults (a sweep, and selections on five folds) against one `SVC` at "
+        "tolerance 1e-6",
         f"{seconds(small)} of CPU time at 1,000 x 30, {seconds(large)} at 4,000 x 30",
         name,
     )
     yield (
         LARGE,
-        f"With 4,000 x 30 samples it takes {number(large['AssistedSVC']):.2g} s of CPU time (`{command_of(name)}`)",
+        f"With 4,000 x 30 samples it takes {number(large['AssistedSVC']):.2g} s of CPU time "
+        f"(`{command_of(name)}`)",
     )
 
 
-def waiting_text() -> Iterator[Said]:
+def _waiting_text() -> Iterator[Said]:
     name = "times/waiting-3.txt"
     rows = by_name(tables(name)[0])
     row = rows["tol 0.05"]
     yield _readme(
         "`AssistedSVC` on text, 15,000 documents with 24,000 words, 5% deferred, `tol=0.05`",
-        f"{row['seconds']} s ({row['of the processor']} s of CPU time) and {row['peak, MB']} MB; each pick is "
-        f"certified to within {100 * number(row['certified slack']):.1f}% of the best score, and F to within "
-        f"{row['certified gap']} of {row['F']}",
+        f"{row['seconds']} s ({row['of the processor']} s of CPU time) and {row['peak, MB']} MB; each pick "
+        f"is certified to within {100 * number(row['certified slack']):.1f}% of the best score, and F to "
+        f"within {row['certified gap']} of {row['F']}",
         name,
     )
     for tol in ("0.05", "0.01"):
         row = rows[f"tol {tol}"]
         yield (
             LARGE,
-            f"| {tol} | {row['picks']} | {row['of the processor']} | {number(row['certified slack']):.3f} | "
-            f"{row['certified gap']} | {row['peak, MB']} MB |",
+            f"| {tol} | {row['picks']} | {row['of the processor']} | "
+            f"{number(row['certified slack']):.3f} | {row['certified gap']} | {row['peak, MB']} MB |",
         )
     yield LARGE, f"certified gap, F = {row['F']}"
     slowest = max(number(row["LinearSVC, s"]) for row in rows.values())
     yield LARGE, f"fits the machine alone, without a selection, in {slowest:.1f} s"
 
 
-def waiting_first() -> Iterator[Said]:
+def _waiting_first() -> Iterator[Said]:
     name = "times/waiting-4.txt"
     rows = by_name(tables(name)[0])
     times = {what: row["best of 3"] for what, row in rows.items()}
@@ -268,9 +223,10 @@ def waiting_first() -> Iterator[Said]:
         number(times[f"first AssistedSVC in a process, 500 x 30, {cache} cache"])
         for cache in ("cold", "warm")
     )
+    (worked,) = re.findall(r"cold cache.*\(([\d.]+) s of the processor\)", printed(name))
     yield _readme(
         "the first fit after installation, which compiles the engine, and the first fit of a later process",
-        f"{cold:.0f} s and {warm:.1f} s",
+        f"{cold:.0f} s ({number(worked):.0f} s of CPU time) and {warm:.1f} s",
         name,
     )
     version = number(times["deferlearn --version"])
@@ -288,7 +244,7 @@ def waiting_first() -> Iterator[Said]:
     )
 
 
-def applying() -> Iterator[Said]:
+def _applying() -> Iterator[Said]:
     name = "times/apply.txt"
     row = by_name(tables(name)[0])["chunks of 20,000"]
     speed = round(number(row["rows / s"]), -3)
@@ -299,7 +255,7 @@ def applying() -> Iterator[Said]:
     )
 
 
-def given_scores() -> Iterator[Said]:
+def _given_scores() -> Iterator[Said]:
     name = "given_scores.txt"
     *cells, mean = tables(name)[0]
     key = "difference, 95% interval"
@@ -311,27 +267,102 @@ def given_scores() -> Iterator[Said]:
     said = {0: "none is clear of zero", 1: f"one is clear of zero ({', '.join(clear)})"}
     many = f"{len(clear)} are clear of zero ({', '.join(clear)})"
     yield _readme(
-        "scores of a forest that was trained elsewhere, given as a column, against the forest as the team's "
-        f"machine: {len(cells)} cells, 20 splits",
+        "scores of a forest that was trained elsewhere, given as a column, against the forest as the "
+        f"team's machine: {len(cells)} cells, 20 splits",
         f"the mean difference of the errors is {mean[key]}; of the cells, {said.get(len(clear), many)}",
         name,
     )
 
 
+def _partitions() -> Iterator[Said]:
+    name = "times/partitions.txt"
+    values, costs = tables(name)
+
+    def span(budget: str, on: str) -> str:
+        found = [number(row[f"{on}, 4"]) for row in values if row["budget"] == budget]
+        return _range(found)
+
+    for what, budget in (
+        ("value relative to `distorted_greedy`, budget 2%", "2%"),
+        ("the same, budget 20%", "20%"),
+    ):
+        yield LARGE, f"| {what} | {span(budget, 'all')} | {span(budget, 'part')} |"
+    rows = by_name(costs)
+    every, part = rows["4 parts, all"], rows["4 parts, part"]
+    yield (
+        LARGE,
+        f"| CPU seconds, 20,000 x 100, n = 60 (`distorted_greedy`: {rows['whole']['all']}) | "
+        f"{every['all']} | {part['all']} |",
+    )
+    yield (
+        LARGE,
+        f"| of these, sequential seconds with one processor per part | {every['critical path']} | "
+        f"{part['critical path']} |",
+    )
+
+
+def _desk_load() -> Iterator[Said]:
+    name = "times/desk.txt"
+    told, cores = [], []
+    for part in re.split(r"^(?=\w+: \d+ decisions per second)", printed(name), flags=re.M)[1:]:
+        database = part.partition(":")[0]
+        p99, rate = re.search(r"decisions .*p99\s+([\d.]+) ms.*?([\d.]+) per second", part).groups()  # type: ignore[union-attr]
+        promised = re.search(r"99 of 100 decisions within (\d+) ms", part).group(1)  # type: ignore[union-attr]
+        kept = "within" if float(p99) <= float(promised) else "not within"
+        told.append(
+            f"on {database}, the desk decided {float(rate):.0f} cases per second, 99 of 100 within "
+            f"{float(p99):,.0f} ms, which is {kept} the {promised} ms that the command asks for"
+        )
+        cores += re.findall(r"^  (?:processor|server) +([\d.]+) cores", part, re.M)
+    yield (
+        RUNNING,
+        f"`{command_of(name)}` gave: {'; '.join(told)}. The process of the server used "
+        f"{' and '.join(cores)} cores.",
+    )
+
+
+def _desk_pages() -> Iterator[Said]:
+    rows = by_name(tables("times/desk_pages.txt")[0])
+
+    def times(*names: str) -> str:
+        columns = []
+        for key in ("p50", "p95", "processor"):
+            columns.append(" and ".join(_duration(rows[name][key]) for name in names))
+        return " | ".join(columns)
+
+    for what, names in (
+        ("an expert's page with the next case", ["expert: page with the next case"]),
+        ("an answer by one key, and the next case", ["expert: one key, answer and next case"]),
+        ("*Today*", ["supervisor: today"]),
+        (
+            "an expert's page of the supervisor, with the effect of a capacity",
+            ["supervisor: effect of a capacity"],
+        ),
+        (
+            "*Monitoring* of 7 days, and of 28, computed afresh (they are kept for a minute)",
+            ["supervisor: monitoring, 7 days", "supervisor: monitoring, 28 days"],
+        ),
+    ):
+        yield RUNNING, f"| {what} | {times(*names)} |"
+
+
 SAID: dict[str, Callable[[], Iterator[Said]]] = {
-    "times/selection.txt": selection,
-    "times/scale-1.txt": scale_rounds,
-    "times/scale-2.txt": scale_goals,
-    "times/scale-3.txt": scale_tolerance,
-    "times/scale-4.txt": scale_sparse,
-    "times/scale-5.txt": scale_kernels,
-    "times/scale-6.txt": scale_threads,
-    "times/waiting-1.txt": waiting_tuned,
-    "times/waiting-2.txt": waiting_once,
-    "times/waiting-3.txt": waiting_text,
-    "times/waiting-4.txt": waiting_first,
-    "times/apply.txt": applying,
-    "given_scores.txt": given_scores,
+    "times/selection.txt": _selection,
+    "times/scale-1.txt": _scale_rounds,
+    "times/scale-2.txt": _scale_goals,
+    "times/scale-3.txt": _scale_tolerance,
+    "times/scale-4.txt": _scale_sparse,
+    "times/scale-5.txt": _scale_kernels,
+    "times/scale-6.txt": _scale_threads,
+    "times/waiting-1.txt": _waiting_tuned,
+    "times/waiting-2.txt": _waiting_once,
+    "times/waiting-3.txt": _waiting_text,
+    "times/waiting-4.txt": _waiting_first,
+    "times/apply.txt": _applying,
+    "times/partitions.txt": _partitions,
+    "times/desk.txt": _desk_load,
+    "times/desk_pages.txt": _desk_pages,
+    "given_scores.txt": _given_scores,
 }
 
 

@@ -6,9 +6,11 @@ Usage::
     python tools/store_printed.py times/apply.txt     # only this file
     python tools/store_printed.py --list              # the files, and the command of each
     python tools/store_printed.py --check             # run nothing: which sentences do pages lack?
+    python tools/store_printed.py --write             # run nothing, but renew rows of tables
 
 A file is replaced when its command has ended well, and not before. Its first lines are the command and the
-computer. At the end you see the sentences that README and the pages should have now and do not have.
+computer. Then rows of tables in README and the pages are replaced by those that the files give, and you see
+the other sentences that should be there now and are not.
 Files that are not times have the same numbers on every computer; name them to renew them.
 """
 
@@ -25,14 +27,15 @@ import numpy as np
 
 import measured
 from deferlearn._utils.atomic import write_atomically
+from printed import RESULTS
 
 ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / "docs" / "results"
 
-# Times and memory of one computer. Those that take long come last.
+# Times and memory of one computer. Those that take long come last, and first one that compiles the engine
+# where all others find it: compiling takes memory, too.
 TIMES = {
-    "times/waiting-4.txt": "waiting.py --only 4",
     "times/waiting-2.txt": "waiting.py --only 2",
+    "times/waiting-4.txt": "waiting.py --only 4",
     "times/waiting-3.txt": "waiting.py --only 3",
     "times/scale-1.txt": "scale.py --only 1",
     "times/scale-2.txt": "scale.py --only 2",
@@ -98,19 +101,47 @@ def store(name: str) -> None:
     write_atomically(path, ("\n".join([*head, *lines]) + "\n").encode())
 
 
+def put(page: str, row: str) -> bool:
+    """Put a row of a table where the page has one about the same; whether it was found."""
+    path = ROOT / page
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    cells = row.split(" | ")
+    like = [k for k, line in enumerate(lines) if _is_about(line.strip().split(" | "), cells)]
+    if len(like) != 1:
+        return False
+    indent = lines[like[0]][: -len(lines[like[0]].lstrip())]
+    lines[like[0]] = f"{indent}{row}\n"
+    write_atomically(path, "".join(lines).encode())
+    return True
+
+
+def _is_about(old: list[str], new: list[str]) -> bool:
+    """Whether two rows begin with the same words, up to the first number that was measured."""
+    if len(old) != len(new) or old[0] != new[0]:
+        return False
+    return len(new) <= 4 or (old[1], old[-1]) == (new[1], new[-1])
+
+
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("files", nargs="*", choices=[*RUNS, []], help="default: all times")
     parser.add_argument("--list", action="store_true", help="only name files and commands")
-    parser.add_argument("--check", action="store_true", help="run nothing")
+    parser.add_argument("--check", action="store_true", help="run nothing, and change nothing")
+    parser.add_argument(
+        "--write", action="store_true", help="run nothing, but renew rows of tables"
+    )
     options = parser.parse_args()
     if options.list:
         for name, command in RUNS.items():
             print(f"{name:25} python benchmarks/{command}")
         return
-    for name in [] if options.check else options.files or TIMES:
+    for name in [] if options.check or options.write else options.files or TIMES:
         store(name)
+    if not options.check:
+        for page, words in measured.missing():
+            if words.startswith("| ") and put(page, words):
+                print(f"{page}: {words}")
     missing = measured.missing()
     for page, sentence in missing:
         print(f"\n{page} should say:\n{sentence}")

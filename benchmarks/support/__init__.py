@@ -62,11 +62,12 @@ def open_console() -> Console:
 
 
 def show(console: Console, title: str, headings: list[str], rows: list[list[str]]) -> None:
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.MARKDOWN)
+    table = Table(box=box.MARKDOWN)
     for heading in headings:
         table.add_column(heading, justify="right" if heading else "left")
     for row in rows:
         table.add_row(*row)
+    console.print(f"\n[bold]{title}[/bold]", highlight=False)
     console.print(table)
 
 
