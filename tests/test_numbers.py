@@ -8,14 +8,11 @@ from pathlib import Path
 import pytest
 
 import does_it_help as evidence
+import measured
+import store_printed
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "docs" / "results"
-
-# Lines of README's table whose commands print times and memory of one computer: no table is kept of them.
-TIMES = ("selection.py", "scale.py", "waiting.py", "apply.py")
-# Its command prints one sentence, of which no table is kept.
-ALONE = ("given_scores.py",)
 
 
 def text_of(name):
@@ -92,7 +89,8 @@ def test_teams_in_readme_and_results(two):
     assert (
         f"the same with several classes and grades: {len(classes.cells)} cells, {classes.splits} splits | "
         f"clearly better than that peer in {peer['better']:.0f} cells and clearly worse in "
-        f"{peer['worse']:.0f}; than the machine alone in {alone['better']:.0f} and {alone['worse']:.0f} | `{classes.command}`"
+        f"{peer['worse']:.0f}; than the machine alone in {alone['better']:.0f} and "
+        f"{alone['worse']:.0f} | `{classes.command}`"
     ) in readme
     page = text_of("docs/results.md")
     names = {
@@ -195,15 +193,6 @@ def test_unusual_cases_in_readme():
     assert f"clean cases called unusual: {share.group(1)}" in readme
 
 
-def test_large_selections_in_readme():
-    rows = tables_in(ROOT / "docs/howto/large.md")
-    minutes = {
-        (row[0], row[1]): f"{row[3]} minutes and {row[4]} MB" for row in rows if len(row) == 6
-    }
-    first, second = minutes["25,000 x 100", "all"], minutes["100,000 x 100", "random"]
-    assert f"selected from random candidates | {first}; {second} |" in text_of("README.md")
-
-
 def test_experts_on_their_page():
     path = ROOT / "docs/howto/experts.md"
     rows = tables_in(path, "## What it gains")
@@ -227,17 +216,18 @@ def test_experts_on_their_page():
         assert said[words][:2] == errors, "the column of 20% is not stored"
 
 
-def test_every_measured_line_is_checked_or_a_time():
+def test_every_measured_line_is_checked():
     section = (
         (ROOT / "README.md").read_text("utf-8").partition("## Measured")[2].partition("\n## ")[0]
     )
     lines = [line for line in section.splitlines() if line.startswith("| ")][1:]
     assert len(lines) >= 15
     checked = ("reproduce all", "bench team", "shifted_inputs.py", "first_example.py")
+    checked += tuple(store_printed.RUNS[name] for name in measured.SAID)
     for line in lines:
         command = re.search(r"`((?:python benchmarks/\w+\.py|deferlearn)[^`]*)`[^`]*\|$", line)
         assert command, f"no command: {line}"
-        assert any(part in command.group(1) for part in (*TIMES, *ALONE, *checked)), line
+        assert any(part in command.group(1) for part in checked), line
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ page should have, and `tests/test_measured.py` looks for them there.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -55,7 +56,7 @@ def _scale_rounds() -> Iterator[Said]:
     name = "times/scale-1.txt"
     rows = by_name(tables(name)[0])
     large, largest = rows["25,000"], rows["100,000"]
-    power = float(re.search(r"grows like \|V\|\^([\d.]+)", printed(name)).group(1))  # type: ignore[union-attr]
+    power = float(re.search(r"grows like \|V\|\^(\d+\.\d+)", printed(name)).group(1))  # type: ignore[union-attr]
     most = max(number(row["peak, MB"]) for row in rows.values())
     yield _readme(
         "one exact round on 25,000 x 100 samples (100,000 x 100), and the time to refit `LinearSVC` once "
@@ -66,7 +67,7 @@ def _scale_rounds() -> Iterator[Said]:
         f"{power:.2f}, and memory is at most {most:.0f} MB",
         name,
     )
-    dismissed = min(number(row["dismissed, %"]) for row in rows.values())
+    dismissed = math.floor(10 * min(number(row["dismissed, %"]) for row in rows.values())) / 10
     yield (
         LARGE,
         f"bounds rule out at least {dismissed:.1f}% of them. The time of a round grew like the number of "
