@@ -271,3 +271,20 @@ def test_several_classes_have_their_place(with_classes, monkeypatch):
     assert "- budget 0.05: +0.018 [+0.012, +0.024], **worse**" in page
     assert "| 1 | 0.025 | 0.019 | 0.018 | 0.018 | 0.019 | 0.019 | 20%, 30% | - |" in page
     assert "- **Expert 1**: asking pays at 20%, 30%; at the other budgets no gain is clear." in page
+
+
+@pytest.mark.parametrize(
+    ("intervals", "said"),
+    [
+        ([(-2, -1), (-2, -1)], "asking pays at every budget that was tried, up to 20%."),
+        ([(-2, -1), (-1, 1)], "asking pays at 10%; at the other budgets no gain is clear."),
+        ([(-1, 1), (1, 2)], "no budget clearly pays. At 20% it does harm."),
+    ],
+)
+def test_advice_about_an_expert(intervals, said):
+    cells = [
+        {"dataset": "a", "budget": budget, "machine alone": 1.0, "low machine alone": low}
+        | {"high machine alone": high}
+        for budget, (low, high) in zip((0.1, 0.2), intervals, strict=True)
+    ]
+    assert evidence.advice(evidence.Comparison(cells, [], ""), "a") == said
