@@ -21,6 +21,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 import urllib.request
 from pathlib import Path
@@ -159,6 +160,11 @@ def shown(figures, name):
     return {one["about"]: one for one in figures if one["name"] == name}
 
 
+def tell(figure):
+    """What the desk says about a number."""
+    print(textwrap.fill(figure["sentence"], 90))
+
+
 def with_intervals(ax, places, figures, **looks):
     """Values with their 95% intervals, in percent."""
     value, low, high = (
@@ -189,10 +195,11 @@ right.barh(readers, given, height=0.5, color="#009E73", label="readings, with au
 right.set(title="load of the readers", xlabel="readings today", ylim=(-0.6, 5.9))
 right.invert_yaxis()
 right.legend(loc="lower center", ncols=2)
+tell(errors[-1])
 
 # %%
-# Do the readers err as often as the model expects of them? Not all of them. The model learned from 600
-# epochs, too few to learn who is good at the hard ones.
+# Do the readers err as often as the model expects? Not all of them: from 600 epochs the model could not
+# learn who is good at the hard ones.
 
 experts_errors = shown(history[-1], "expert's error")
 figure, ax = plt.subplots(figsize=(6.5, 3.2), layout="constrained")
@@ -202,6 +209,7 @@ expected = [100 * one["expected"] for one in found]
 ax.plot(readers, expected, "D", color="0.5", label="expected by the model")
 ax.set(title="readers' errors in the cases that they were given", ylabel="%", ylim=(0, None))
 ax.legend()
+tell(experts_errors["reader_4"])
 
 # %%
 # So the desk should learn. `deferlearn desk refit` fits the next model on three quarters of the day, and
@@ -210,7 +218,7 @@ ax.legend()
 
 command("desk", "refit")
 report = call("GET", "/api/v1/models/2/report")["report"]
-print(report["comparison"]["sentence"])
+tell(report["comparison"])
 
 # %%
 # The day is over.

@@ -123,8 +123,8 @@ def _scale_sparse() -> Iterator[Said]:
         every, drawn = (found(alpha, "yes", candidates) for candidates in ("all", "random"))
         yield (
             LARGE,
-            f"| alpha {float(alpha):.5f} | ".replace("00 |", " |")
-            + f"{every['free samples']} | {_duration(every['a round, ms'])} | "
+            f"| alpha {float(alpha):.6f}".rstrip("0")
+            + f" | {every['free samples']} | {_duration(every['a round, ms'])} | "
             f"{_duration(drawn['a round, ms'])} | {every['peak, MB']} MB |",
         )
 
