@@ -20,8 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
-from rich.console import Console
-from support import BLAS_THREADS, show
+from support import BLAS_THREADS, open_console, show
 
 import deferlearn
 from deferlearn.tables import fit_table, select_cases
@@ -115,7 +114,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, help=f"number of rows, {ROWS:,} by default")
     options = parser.parse_args()
     rows = options.rows or (QUICK_ROWS if options.quick else ROWS)
-    console = Console()
+    console = open_console()
     headings = ["", "rows", "seconds", "of a processor", "rows / s", "peak MB"]
     with tempfile.TemporaryDirectory() as folder:
         model, small, table = (Path(folder) / name for name in ("m.skops", "s.csv", "t.csv"))

@@ -13,15 +13,13 @@ parts that do not help each other a sum would cost K of them; the last column sh
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable
 from time import process_time
 from typing import Any, NamedTuple
 
 import numpy as np
-from rich.console import Console
 from sklearn.datasets import load_digits
-from support import BLAS_THREADS, Array, Index, machine, show
+from support import BLAS_THREADS, Array, Index, machine, open_console, show
 from threadpoolctl import threadpool_limits
 
 from deferlearn.datasets import load_sleep
@@ -108,7 +106,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="one run each, without the sweep")
     quick = parser.parse_args().quick
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
+    console = open_console()
     console.print(f"{SIZE} rows, {machine()}.")
     threadpool_limits(BLAS_THREADS)
     problems = [digits(), sleep()]

@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 import numpy as np
+from rich import box
 from rich.console import Console
 from rich.table import Table
 from sqlalchemy import String, cast, insert, literal, select, text
@@ -327,7 +328,7 @@ def main() -> None:
             with filled_desk(url, options.cases) as desk:
                 took = time.perf_counter() - began
                 title = f"{kind}, {options.cases:,} cases (filled in {took:.0f} s), milliseconds"
-                shown = Table(title=title)
+                shown = Table(box=box.MARKDOWN)
                 for heading in ("page", "times", "p50", "p95", "processor"):
                     shown.add_column(heading, justify="left" if heading == "page" else "right")
                 for name, found in measure(desk).items():
@@ -336,6 +337,7 @@ def main() -> None:
                     shown.add_row(name, str(len(found.rounds)), *cells)
                     if name.startswith("expert: page"):
                         worst = max(worst, most / 1000)
+                console.print(title)
                 console.print(shown)
     kept = "holds" if worst < PROMISED else "does NOT hold"
     console.print(f"An expert's page within {1000 * PROMISED:.0f} ms (p95): {kept}.")

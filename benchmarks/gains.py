@@ -38,6 +38,7 @@ from support import (
     build,
     machine,
     medical,
+    open_console,
     refitted_value,
     shifted,
     show,
@@ -356,7 +357,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer repeats, smaller sizes")
     effort = QUICK if parser.parse_args().quick else FULL
     # Tables must not be broken where the output is a file.
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
+    console = open_console()
     console.print(f"Python {platform.python_version()}, numpy {np.__version__}, {machine()}.")
     threadpool_limits(BLAS_THREADS)
     compile_all()

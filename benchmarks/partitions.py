@@ -10,13 +10,12 @@ CPU seconds, since parts are meant for several processors:
 from __future__ import annotations
 
 import argparse
-import sys
 from time import process_time
 from typing import Any
 
 import numpy as np
 from rich.console import Console
-from support import show
+from support import open_console, show
 from threadpoolctl import threadpool_limits
 
 from deferlearn.datasets import make_linear, make_quadratic, make_shifted
@@ -103,7 +102,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="smaller data, fewer rounds")
     quick = parser.parse_args().quick
-    console = Console(width=None if sys.stdout.isatty() else 120)
+    console = open_console()
     X, y = make_shifted(50, 3, random_state=0)
     distorted_greedy(SVMObjective(X, y, alpha=0.1), losses(y), 3)  # compiles
     with threadpool_limits(limits=1):

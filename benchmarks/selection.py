@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import platform
-import sys
 
 import numpy as np
 from rich.console import Console
@@ -25,6 +24,7 @@ from support import (
     build,
     machine,
     medical,
+    open_console,
     refitted_value,
     shifted,
     show,
@@ -193,7 +193,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer repeats, fewer refits")
     quick = parser.parse_args().quick
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
+    console = open_console()
     console.print(f"Python {platform.python_version()}, numpy {np.__version__}, {machine()}.")
     threadpool_limits(BLAS_THREADS)
     select(shifted(100, GROWTH_ALPHA), 5)  # compiles

@@ -8,14 +8,11 @@ from pathlib import Path
 import pytest
 
 import does_it_help as evidence
+import measured
+import store_printed
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "docs" / "results"
-
-# Lines of README's table whose commands print times and memory of one computer: no table is kept of them.
-TIMES = ("selection.py", "scale.py", "waiting.py", "apply.py")
-# Its command prints one sentence, of which no table is kept.
-ALONE = ("given_scores.py",)
 
 
 def text_of(name):
@@ -87,6 +84,14 @@ def test_teams_in_readme_and_results(two):
         f"{best['worse']:.0f}; than a random forest alone in {forest['better']:.0f} and "
         f"{forest['worse']:.0f} | `{two.command}`"
     ) in readme
+    classes = evidence.read_comparison(RESULTS / "classes")
+    peer, alone = classes.count("best peer"), classes.count(classes.alone)
+    assert (
+        f"the same with several classes and grades: {len(classes.cells)} cells, {classes.splits} splits | "
+        f"clearly better than that peer in {peer['better']:.0f} cells and clearly worse in "
+        f"{peer['worse']:.0f}; than the machine alone in {alone['better']:.0f} and "
+        f"{alone['worse']:.0f} | `{classes.command}`"
+    ) in readme
     page = text_of("docs/results.md")
     names = {
         "best peer": "the peer that cross-validation picks",
@@ -98,6 +103,21 @@ def test_teams_in_readme_and_results(two):
         line = two.count(rival)
         numbers = " | ".join(f"{line[key]:.0f}" for key in ("better", "no difference", "worse"))
         assert f"| {words} | {numbers} |" in page
+
+
+def test_sleep_experts_on_the_page_about_classes():
+    classes = evidence.read_comparison(RESULTS / "classes")
+    cells = {k: classes.of(f"stages-{k}") for k in range(1, 6)}
+    expert = {k: found[0]["humans alone"] for k, found in cells.items()}
+    team = {k: min(cell["team"] for cell in found) for k, found in cells.items()}
+    gain = {k: found[0][classes.alone] - team[k] for k, found in cells.items()}
+    page = text_of("docs/howto/classes.md")
+    assert "Expert 5 errs least, and the team with this expert errs least." in page
+    assert min(expert, key=expert.get) == min(team, key=team.get) == 5
+    assert "With experts 1 and 4, who err most, there is least to gain." in page
+    assert set(sorted(expert, key=expert.get)[-2:]) == set(sorted(gain, key=gain.get)[:2]) == {1, 4}
+    assert "with every expert it leaves a part of 30% unused" in page
+    assert all(found[-1]["budget"] == 0.3 > found[-1]["asked"] + 0.02 for found in cells.values())
 
 
 def test_first_example_in_readme(example):
@@ -173,15 +193,6 @@ def test_unusual_cases_in_readme():
     assert f"clean cases called unusual: {share.group(1)}" in readme
 
 
-def test_large_selections_in_readme():
-    rows = tables_in(ROOT / "docs/howto/large.md")
-    minutes = {
-        (row[0], row[1]): f"{row[3]} minutes and {row[4]} MB" for row in rows if len(row) == 6
-    }
-    first, second = minutes["25,000 x 100", "all"], minutes["100,000 x 100", "random"]
-    assert f"selected from random candidates | {first}; {second} |" in text_of("README.md")
-
-
 def test_experts_on_their_page():
     path = ROOT / "docs/howto/experts.md"
     rows = tables_in(path, "## What it gains")
@@ -231,17 +242,18 @@ def test_calibration_on_its_page():
     assert f"{worst[0]:+.4f} [{worst[1]:+.4f}, {worst[2]:+.4f}]" in text
 
 
-def test_every_measured_line_is_checked_or_a_time():
+def test_every_measured_line_is_checked():
     section = (
         (ROOT / "README.md").read_text("utf-8").partition("## Measured")[2].partition("\n## ")[0]
     )
     lines = [line for line in section.splitlines() if line.startswith("| ")][1:]
     assert len(lines) >= 15
     checked = ("reproduce all", "bench team", "shifted_inputs.py", "first_example.py")
+    checked += tuple(store_printed.RUNS[name] for name in measured.SAID)
     for line in lines:
         command = re.search(r"`((?:python benchmarks/\w+\.py|deferlearn)[^`]*)`[^`]*\|$", line)
         assert command, f"no command: {line}"
-        assert any(part in command.group(1) for part in (*TIMES, *ALONE, *checked)), line
+        assert any(part in command.group(1) for part in checked), line
 
 
 @pytest.fixture
@@ -283,4 +295,22 @@ def test_several_classes_have_their_place(with_classes, monkeypatch):
     assert "Several classes, and grades" in page
     assert page.count("| against | better | neither | worse |") == 2
     assert "- budget 0.05: +0.018 [+0.012, +0.024], **worse**" in page
-    assert "| 1 | 0.025 | 0.019 | 0.018 | 0.018 | 0.019 | 0.019 | 20% 30% | - |" in page
+    assert "| 1 | 0.025 | 0.019 | 0.018 | 0.018 | 0.019 | 0.019 | 20%, 30% | - |" in page
+    assert "- **Expert 1**: asking pays at 20%, 30%; at the other budgets no gain is clear." in page
+
+
+@pytest.mark.parametrize(
+    ("intervals", "said"),
+    [
+        ([(-2, -1), (-2, -1)], "asking pays at every budget that was tried, up to 20%."),
+        ([(-2, -1), (-1, 1)], "asking pays at 10%; at the other budgets no gain is clear."),
+        ([(-1, 1), (1, 2)], "no budget clearly pays. At 20% it does harm."),
+    ],
+)
+def test_advice_about_an_expert(intervals, said):
+    cells = [
+        {"dataset": "a", "budget": budget, "machine alone": 1.0, "low machine alone": low}
+        | {"high machine alone": high}
+        for budget, (low, high) in zip((0.1, 0.2), intervals, strict=True)
+    ]
+    assert evidence.advice(evidence.Comparison(cells, [], ""), "a") == said

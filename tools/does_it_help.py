@@ -73,15 +73,15 @@ WHY = {
     "including the simple linear ones.",
     "ten-digits": "The machine errs on {machine} already, and few errors are left to prevent.",
     **{
-        f"stages-{k}": "The technologist alone errs on {human}, more than the machine ({machine}), which "
-        "sees the answers of six networks. The team ({team}) asks about {asked} of the epochs. The splits "
-        "are few, so the intervals are wide."
+        f"stages-{k}": "The technologist alone errs on {human}, and the machine, which sees the answers of "
+        "six networks, on {machine}. Where the networks leave a doubt, a technologist often has it, too. "
+        "The team ({team}) asks about {asked} of the epochs."
         for k in range(1, 6)
     },
     **{
-        f"{name}-grades": "A few hundred images, few splits, and a grader who errs far less than the "
-        "machine: each method gains much by asking about as many images as it may, and the differences "
-        "between methods are within the wide intervals. The team asks about {asked}."
+        f"{name}-grades": "The grader errs far less than the machine. So each method gains by asking about "
+        "as many images as it may, and which ones it asks about matters less. The test parts have a few "
+        "hundred images, so the intervals are wide. The team asks about {asked}."
         for name in ("messidor", "stare", "aptos")
     },
 }
@@ -267,6 +267,44 @@ def not_better(comparison: Comparison) -> list[dict[str, Any]]:
     return found
 
 
+def budgets_where(comparison: Comparison, name: str, want: str) -> str:
+    """The budgets at which the team is clearly better, or worse, than the machine alone."""
+    cells = [cell for cell in comparison.of(name) if mark(cell, comparison.alone) == want]
+    return ", ".join(f"{100 * cell['budget']:g}%" for cell in cells)
+
+
+def advice(comparison: Comparison, name: str) -> str:
+    """Up to which budget asking this expert pays, in words."""
+    pays, harms = (budgets_where(comparison, name, want) for want in ("better", "worse"))
+    cells = comparison.of(name)
+    marks = [mark(cell, comparison.alone) for cell in cells]
+    if marks == ["better"] * len(cells):
+        said = f"asking pays at every budget that was tried, up to {100 * cells[-1]['budget']:g}%."
+    elif pays:
+        said = f"asking pays at {pays}; at the other budgets no gain is clear."
+    else:
+        said = "no budget clearly pays."
+    return said + (f" At {harms} it does harm." if harms else "")
+
+
+def least(comparison: Comparison, name: str) -> dict[str, Any]:
+    """The cell with the team's least mean error."""
+    return min(comparison.of(name), key=lambda cell: float(cell["team"]))
+
+
+def worst_cell() -> dict[str, Any]:
+    """The cell in which the team loses most against the machine alone, without grades."""
+    comparisons = [read_comparison(RESULTS / name) for name in ("team", "classes")]
+    cells = [
+        cell | {"alone": cell[one.alone]}
+        for one in comparisons
+        if one is not None
+        for cell in one.cells
+        if not cell["dataset"].endswith("-grades")
+    ]
+    return max(cells, key=lambda cell: float(cell["team"] - cell["alone"]))
+
+
 def page() -> str:
     """The page's text."""
     two = read_comparison(RESULTS / "team")
@@ -290,6 +328,10 @@ def page() -> str:
             difference=difference,
             mark=mark,
             span=span,
+            budgets_where=budgets_where,
+            advice=advice,
+            least=least,
+            worst=worst_cell(),
             best_peer=BEST_PEER,
             budget=BUDGET,
             example=first_example(),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from rich import box
 from rich.console import Console
 from rich.table import Table
 from sklearn.svm import SVC
@@ -54,12 +56,18 @@ def span(seconds: list[float], unit: float = 1e3, digits: int = 1) -> str:
     return f"{low:,.{digits}f} / {middle:,.{digits}f}"
 
 
+def open_console() -> Console:
+    """Where tables are printed. In a file, no line is broken: `tools/measured.py` reads it."""
+    return Console(highlight=False, width=None if sys.stdout.isatty() else 400)
+
+
 def show(console: Console, title: str, headings: list[str], rows: list[list[str]]) -> None:
-    table = Table(title=title, title_justify="left", title_style="bold")
+    table = Table(box=box.MARKDOWN)
     for heading in headings:
         table.add_column(heading, justify="right" if heading else "left")
     for row in rows:
         table.add_row(*row)
+    console.print(f"\n[bold]{title}[/bold]", highlight=False)
     console.print(table)
 
 

@@ -14,6 +14,7 @@ FIRST = (
     "tuning",
     "several_readers",
     "several_experts",
+    "desk",
     "own_machine",
     "grades",
     "probabilities",
