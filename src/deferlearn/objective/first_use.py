@@ -34,7 +34,7 @@ _done = False
 
 @contextmanager
 def _collecting_nothing() -> Iterator[None]:
-    """Compiling makes millions of objects that stay: to look among them for garbage takes a tenth of the time."""
+    """Compiling makes millions of objects that stay: a tenth of its time is the search for garbage."""
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -47,7 +47,8 @@ def _collecting_nothing() -> Iterator[None]:
 def compile_kernels() -> None:
     """What the second process does."""
     with _collecting_nothing():
-        _ = FOLLOW.address, REMOVE.address, TIGHTEN.address
+        for kernel in (FOLLOW, REMOVE, TIGHTEN):
+            _ = kernel.address
 
 
 def compile_on_first_use() -> None:

@@ -685,10 +685,12 @@ def compile_rounds() -> None:
     index, mask = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.bool_)
     samples = Samples(numbers, numbers, numbers, numbers, numbers, 0.0, True, False)
     arena = Arena(matrix, matrix, samples, index, numbers, mask, mask)
-    bystanders = Bystanders(matrix, *[numbers] * 7, mask)
+    bystanders = Bystanders(
+        matrix, numbers, numbers, numbers, numbers, numbers, numbers, numbers, mask
+    )
     plan = Plan(numbers, numbers, numbers, index.reshape(1, 1))
     point = Point(numbers, numbers, numbers, np.zeros(1, dtype=np.int8))
-    moving = Moving(0, *[0.0] * 6, 0, 0, *[0.0] * 3)
+    moving = Moving(0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, 0.0, 0.0, 0.0)
     responses = Responses(matrix, matrix, matrix, matrix, index, matrix, True)
     near = Near(index, index, matrix, matrix, numbers, numbers, 0.0, responses)
     record = Record(index, numbers, numbers, numbers, index, index, numbers)
