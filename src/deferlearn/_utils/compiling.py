@@ -7,8 +7,12 @@ from typing import Any
 
 from numba import cfunc, config, njit, typeof, types
 from numba.core import cgutils
+from numba.core.caching import FunctionCache
+from numba.core.registry import cpu_target
 from numba.experimental.function_type import FunctionModel
 from numba.extending import NativeValue, register_model, unbox
+
+from deferlearn._utils.linking import LinkedCompiler
 
 
 def _can_be_kept() -> bool:
@@ -36,18 +40,20 @@ KEPT = _can_be_kept()
 # the result find; testing for it before each division costs time and longer compilation.
 # Compiled code does not touch Python's objects, so other threads may run meanwhile.
 _ALWAYS: dict[str, Any] = {"cache": KEPT, "error_model": "numpy", "nogil": True}
-# Functions compile faster without wrappers that are not needed: C calls a `Kernel` only, and Python calls
-# no internal functions.
+# Functions compile faster without what is not needed: C calls a `Kernel` only, and Python calls no internal
+# functions. Callers include these, so they are not kept by themselves either.
 _NOT_FOR_C: dict[str, Any] = {"no_cfunc_wrapper": True}
-_NO_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, **_NOT_FOR_C}
+_INTERNAL: dict[str, Any] = {
+    **_ALWAYS, **_NOT_FOR_C, "no_cpython_wrapper": True, "cache": False, "pipeline_class": LinkedCompiler,
+}  # fmt: skip
 
 # For functions that Python calls. They return numbers, or plain tuples of them, and write to arrays that
 # they are given: to return an array or a named tuple, numba runs code of Python, and an exception there,
 # such as that of Ctrl-C, crashes the process.
 compiled = njit(**_ALWAYS, **_NOT_FOR_C)
-internal = njit(**_ALWAYS, **_NO_WRAPPERS)
+internal = njit(**_INTERNAL)
 # For plain sums whose order does not matter: vector instructions may then add in parallel.
-summing = njit(fastmath={"reassoc", "contract", "nsz"}, **_ALWAYS, **_NO_WRAPPERS)
+summing = njit(fastmath={"reassoc", "contract", "nsz"}, **_INTERNAL)
 
 
 class KernelType(types.FunctionType):
@@ -81,6 +87,13 @@ class Address:
         self._numba_type_ = KernelType(signature)
 
 
+class StandIn:
+    """An address that is not known yet: it has the type of one, and cannot be called."""
+
+    def __init__(self, signature: Any) -> None:
+        self._numba_type_ = KernelType(signature)
+
+
 class Kernel:
     """A large function that several compiled functions call, by its address.
 
@@ -101,12 +114,28 @@ class Kernel:
         self._function, self._example = function, example
 
     @cached_property
+    def signature(self) -> Any:
+        """The types of the arguments and of the result."""
+        arguments, result = self._example()
+        result_type = types.void if result is None else typeof(result)
+        return result_type(*(typeof(argument) for argument in arguments))
+
+    @property
+    def stand_in(self) -> StandIn:
+        """What callers can be compiled with before the kernel is."""
+        return StandIn(self.signature)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether it was compiled before, on this machine and with these versions."""
+        cache = FunctionCache(self._function)
+        key = cache._index_key(self.signature, cpu_target.target_context.codegen())
+        return key in cache._cache_file._load_index()
+
+    @cached_property
     def address(self) -> Any:
         """The address, which compiled functions call; the function itself if nothing is compiled."""
         if getattr(config, "DISABLE_JIT", False):  # set when numba reads its variables
             return self._function
-        arguments, result = self._example()
-        result_type = types.void if result is None else typeof(result)
-        signature = result_type(*(typeof(argument) for argument in arguments))
-        function = cfunc(signature, cache=KEPT, error_model="numpy")(self._function)
-        return Address(function, signature)
+        function = cfunc(self.signature, cache=KEPT, error_model="numpy")(self._function)
+        return Address(function, self.signature)

@@ -175,7 +175,7 @@ def _example():
     candidates = Candidates(index, index, numbers, outside)
     drift = Drift(numbers, numbers, 0.0, 0.0)
     end = End(0, 0, 0, *[0.0] * 8)
-    return (start, candidates, 0, 0, FOLLOW.address, point, free, drift), end
+    return (start, candidates, 0, 0, FOLLOW.stand_in, point, free, drift), end
 
 
 # `removal_end` without second halves.

@@ -17,24 +17,27 @@ smaller alpha is, the more candidates are left for `tightening`, and in the end 
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import typeof
 
 from deferlearn._utils.compiling import compiled, internal
 from deferlearn._utils.types import Array, Bools, Index
 from deferlearn.objective.arrays import (
     Candidates,
     FreeSet,
+    Near,
     Numbers,
     Outsiders,
     Point,
+    Responses,
     Samples,
     Snapshot,
     Start,
     Working,
 )
-from deferlearn.objective.path import DONE, OUT, STEP_ROUNDING, Drift
-from deferlearn.objective.removal import End, copy_start
+from deferlearn.objective.path import DONE, FOLLOW, OUT, STEP_ROUNDING, Drift
+from deferlearn.objective.removal import REMOVE, End, copy_start
 from deferlearn.objective.state import SUM_ROUNDING
-from deferlearn.objective.tightening import FEW
+from deferlearn.objective.tightening import FEW, TIGHTEN
 
 # Why the rounds ended.
 ALL_DONE = 0
@@ -674,3 +677,25 @@ def _stand_by(
             return low, high, False
         low, high = _narrow(low, high, gain, cost, bound, bystanders.cost[i], unit)
     return low, high, True
+
+
+def compile_rounds() -> None:
+    """Compile `advance` as `stage` calls it, before anything is at hand that it could be called with."""
+    numbers, matrix = np.zeros(1), np.zeros((1, 1))
+    index, mask = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.bool_)
+    samples = Samples(numbers, numbers, numbers, numbers, numbers, 0.0, True, False)
+    arena = Arena(matrix, matrix, samples, index, numbers, mask, mask)
+    bystanders = Bystanders(
+        matrix, numbers, numbers, numbers, numbers, numbers, numbers, numbers, mask
+    )
+    plan = Plan(numbers, numbers, numbers, index.reshape(1, 1))
+    point = Point(numbers, numbers, numbers, np.zeros(1, dtype=np.int8))
+    moving = Moving(0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0, 0.0, 0.0, 0.0)
+    responses = Responses(matrix, matrix, matrix, matrix, index, matrix, True)
+    near = Near(index, index, matrix, matrix, numbers, numbers, 0.0, responses)
+    record = Record(index, numbers, numbers, numbers, index, index, numbers)
+    arguments = (
+        arena, bystanders, plan, point, FreeSet(index, matrix), moving, near, Terms(0.0, 0.0, 0.0, 0),
+        record, FOLLOW.stand_in, REMOVE.stand_in, TIGHTEN.stand_in,
+    )  # fmt: skip
+    advance.compile(tuple(typeof(argument) for argument in arguments))

@@ -26,7 +26,7 @@ COLD_START_LIMIT = WHOLE_SET_LIMIT
 # Features up to which the interior-point method forms its (d, d) matrix.
 INTERIOR_POINT_FEATURES = 1000
 # Relative accuracy of the guess, and the share of its box below which a dual variable is at a bound.
-GUESS_GAP, GUESS_BOUND = 1e-9, 1e-5
+GUESS_GAP, GUESS_BOUND = 1e-7, 1e-5
 
 
 def guess_start(state: State) -> None:

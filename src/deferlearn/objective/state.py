@@ -170,7 +170,10 @@ class State:
     @property
     def trivial(self) -> bool:
         """Nothing kept, or one class only and an offset: w = 0 is optimal and F = 0."""
-        return self.once("trivial", lambda: self._is_trivial(*self.class_counts))
+        known: bool | None = self._derived.get("trivial")  # as for `mu`
+        if known is None:
+            known = self._derived["trivial"] = self._is_trivial(*self.class_counts)
+        return known
 
     def trivial_without(self, k: int) -> bool:
         """Whether the removal of k leaves a trivial state."""
@@ -188,8 +191,11 @@ class State:
 
     @property
     def _tally(self) -> Tally:
-        problem = self.problem
-        return self.once("tally", lambda: Tally(*tally(self.kept, problem.y, problem.weight)))
+        known: Tally | None = self._derived.get("tally")  # as for `mu`
+        if known is None:
+            known = Tally(*tally(self.kept, self.problem.y, self.problem.weight))
+            self._derived["tally"] = known
+        return known
 
     @property
     def measures(self) -> Measures:

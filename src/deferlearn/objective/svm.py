@@ -21,6 +21,7 @@ from deferlearn.objective.advice import kernel_remedy, unequal_columns, warn_of_
 from deferlearn.objective.arrays import Ends
 from deferlearn.objective.evaluation import exact_gains, idle_end, leaves_nothing, optimal
 from deferlearn.objective.faint import faint_columns
+from deferlearn.objective.first_use import compile_on_first_use
 from deferlearn.objective.path import OUT
 from deferlearn.objective.protocol import Objective, Pick, Rounds
 from deferlearn.objective.rounds import Plan, Terms
@@ -199,6 +200,7 @@ class SVMObjective(Objective):
     def _solve(self) -> None:
         """Find the state in which every sample is kept."""
         self.counters = Counters()
+        compile_on_first_use()
         self._working_set_: WorkingSet | None = None
         self._state = empty_state(self._problem)
         with one_blas_thread() if self._X.size <= SMALL else nullcontext():

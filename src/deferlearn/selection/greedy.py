@@ -111,7 +111,12 @@ class Draws:
     def rounds(self) -> Iterator[int]:
         """The number of each round."""
         index = 0
-        while index < len(self._drawn) or self.ahead(index, 1):
+        while True:
+            if index == len(self._drawn):
+                try:
+                    self._drawn.append(next(self._coming))
+                except StopIteration:
+                    return
             yield index
             index += 1
 
@@ -219,17 +224,11 @@ class _Run:
     def _follow(self, pick: Pick, index: int, weight: float) -> Iteration:
         """Take a pick that is known, without the state of its set."""
         n_exact = pick.n_exact if index < self._last_ahead else 0
+        # In the order of their names: a sweep makes thousands, and keywords would double the time.
         iteration = Iteration(
-            index=index,
-            omega=weight,
-            picked=pick.k,
-            score=weight * pick.gain - float(self.loss[pick.k]),
-            gain=pick.gain,
-            n_candidates=pick.n_candidates,
-            n_exact=n_exact,
-            n_screened=pick.n_candidates - n_exact,
-            slack=0.0,
-        )
+            index, weight, pick.k, weight * pick.gain - float(self.loss[pick.k]), pick.gain,
+            pick.n_candidates, n_exact, pick.n_candidates - n_exact, 0.0,
+        )  # fmt: skip
         self._iterations.append(iteration)
         self._move(self.states.name_with(self._name, pick.k), None, pick.k, pick.value)
         return iteration

@@ -9,7 +9,7 @@ from deferlearn._utils.types import Array
 from deferlearn._utils.words import counted
 
 
-@dataclass(frozen=True)
+@dataclass
 class Iteration:
     """One round of a greedy algorithm.
 
