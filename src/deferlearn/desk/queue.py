@@ -113,6 +113,8 @@ class Lease:
         The id that the source has for it.
     fields : dict
         Its content.
+    seen : dict
+        The fields that experts see.
     classes : list of str
         The answers that there are.
     machine_answer : str or None
@@ -125,6 +127,7 @@ class Lease:
     case_number: int
     case_id: str
     fields: dict[str, Any]
+    seen: dict[str, Any]
     classes: list[str]
     machine_answer: str | None
 
@@ -223,6 +226,7 @@ def _leased(desk: Desk, connection: Connection, moment: Moment, number: int) -> 
         case_number=row.number,
         case_id=row.id,
         fields=row.content,
+        seen=desk.display(connection, moment).seen(row.content),
         classes=desk.classes(connection, row.model_id),
         machine_answer=None if moment.rules.blind else row.machine_answer,
     )
