@@ -119,8 +119,9 @@ def held_reading(
     Returns
     -------
     row : Row
-        The columns of the reading, and model and machine's answer of the decision. A reading that was answered or passed with the same token is given too:
-        it is for the caller to say that this is done already.
+        The columns of the reading, and `model_id` and `machine_answer` of the decision. A reading that was
+        answered or passed with the same token is given too: it is for the caller to say that this is done
+        already.
     found : Row
         The columns of the case.
 
