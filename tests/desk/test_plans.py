@@ -66,7 +66,7 @@ def test_deliveries_of_a_webhook_are_found_by_an_index(sqlite_desk):
     seen = listen(desk.database.writer)
     deliver_due(desk, lambda parcel: None)
     desk.database.write(lambda c: remove_webhook(c, number, actor="test"))
-    by_index = "USING INDEX ix_delivery_webhook"
+    by_index = "INDEX ix_delivery_webhook"
     plans = [plan for plan in plans_of(desk, seen) if by_index in plan]
     assert any("webhook_id=? AND state=? AND next_at<?" in plan for plan in plans)
     seen[:] = [one for one in seen if one[0].startswith("DELETE FROM delivery")]
