@@ -45,7 +45,7 @@ PROMISED = 0.1  # seconds, for 99 of 100 decisions
 
 class Server:
     def __init__(self, url: str, port: int) -> None:
-        self.url, self.port = url, port
+        self.url, self.port, self.kills = url, port, 0
         self.start()
 
     def start(self) -> None:
@@ -78,6 +78,7 @@ class Server:
     def kill(self) -> None:
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
+        self.kills += 1
 
     def stop(self) -> None:
         self.process.send_signal(signal.SIGTERM)
@@ -357,7 +358,9 @@ def measure(name: str, url: str, options: argparse.Namespace, database: int | No
     print(f"  decisions  {summary(load.arrivals)}   {load.total / took:.1f} per second")
     print(f"  leases     {summary(load.leases)}")
     print(f"  answers    {summary(load.answers)}")
-    if not options.kills:
+    if options.kills:
+        print(f"  the server was killed {server.kills} times")
+    else:
         for who, one, other in zip(
             ("server", "load", "database"), before_load, after_load, strict=True
         ):
