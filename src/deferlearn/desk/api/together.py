@@ -23,7 +23,7 @@ from deferlearn.desk.errors import DeskError
 from deferlearn.desk.principal import Principal, of_key
 
 # A transaction begins so many seconds after the one before, at the earliest.
-PAUSE = 0.01
+PAUSE = 0.02
 
 
 class Asked(NamedTuple):
