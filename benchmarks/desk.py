@@ -8,16 +8,19 @@ Run it with::
 
 Cases are sent at planned times, and the time until the reply is measured from the plan, so that a server
 that stands still is charged for all who wait. Each expert takes a case, reads it for a while, and answers.
-The clients need a core of their own: on two cores the server has the other one.
+On two cores, the server, the database and the clients share them. How much of the processor each of them
+took per request is printed, too: that tells more than times if other work keeps the machine busy.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import http.client
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -28,6 +31,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import uvloop
 
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "desk")]
@@ -41,7 +45,7 @@ PROMISED = 0.1  # seconds, for 99 of 100 decisions
 
 class Server:
     def __init__(self, url: str, port: int) -> None:
-        self.url, self.port = url, port
+        self.url, self.port, self.kills = url, port, 0
         self.start()
 
     def start(self) -> None:
@@ -61,7 +65,9 @@ class Server:
             self.process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
         while True:
             try:
-                if Client(self.port, "").send("GET", "/readyz")[0] == 200:
+                connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+                connection.request("GET", "/readyz")
+                if connection.getresponse().status == 200:
                     return
             except (OSError, http.client.HTTPException):
                 pass
@@ -72,6 +78,7 @@ class Server:
     def kill(self) -> None:
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
+        self.kills += 1
 
     def stop(self) -> None:
         self.process.send_signal(signal.SIGTERM)
@@ -79,33 +86,72 @@ class Server:
 
     def usage(self) -> tuple[float, float]:
         """Seconds of processor, and the most memory in MB, so far."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        ticks = os.sysconf("SC_CLK_TCK")
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         peak = next(line for line in status.splitlines() if line.startswith("VmHWM"))
-        return (int(fields[11]) + int(fields[12])) / ticks, int(peak.split()[1]) / 1024
+        return processor_of(self.process.pid), int(peak.split()[1]) / 1024
 
 
-class Client:
+def processor_of(process: int) -> float:
+    """Seconds of processor of a process, and of those of its children that have ended."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
+def processor_of_all(parent: int | None) -> float:
+    """The same of a process and its children, such as those of PostgreSQL; 0 if there is none."""
+    if parent is None:
+        return 0.0
+    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    return processor_of(parent) + sum(processor_of(int(child)) for child in children)
+
+
+class Gone(Exception):
+    """The connection ended before the reply was here."""
+
+
+class Client(asyncio.Protocol):
+    """A connection that is kept. It reads no more of HTTP than the desk's replies need: the load takes
+    little of the processor."""
+
     def __init__(self, port: int, key: str) -> None:
-        self.port, self.connection = port, None
-        self.headers = {"Content-Type": "application/json"}
-        if key:
-            self.headers["Authorization"] = f"Bearer {key}"
+        self.port, self.transport = port, None
+        self.head = f"Host: 127.0.0.1\r\nAuthorization: Bearer {key}\r\n"
+        self.received, self.reply = b"", None
 
-    def send(self, method: str, path: str, body: object = None) -> tuple[int, object]:
-        if self.connection is None:
-            self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
-        content = None if body is None else json.dumps(body)
+    def data_received(self, data: bytes) -> None:
+        self.received += data
+        head, end, content = self.received.partition(b"\r\n\r\n")
+        if not end or self.reply is None:
+            return
+        found = re.search(rb"\r\ncontent-length: *(\d+)", head, re.IGNORECASE)
+        if len(content) >= (int(found[1]) if found else 0):
+            self.received = b""
+            if not self.reply.done():
+                self.reply.set_result((int(head[9:12]), json.loads(content) if content else None))
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.transport = None
+        if self.reply is not None and not self.reply.done():
+            self.reply.set_exception(Gone())
+
+    async def send(self, method: str, path: str, body: object) -> tuple[int, object]:
+        loop = asyncio.get_running_loop()
+        if self.transport is None:
+            self.received = b""
+            self.transport, _ = await loop.create_connection(lambda: self, "127.0.0.1", self.port)
+        content = json.dumps(body).encode()
+        head = (
+            f"{method} {path} HTTP/1.1\r\n{self.head}Content-Type: application/json\r\n"
+            f"Content-Length: {len(content)}\r\n\r\n"
+        )
+        self.reply = loop.create_future()
+        self.transport.write(head.encode() + content)
         try:
-            self.connection.request(method, path, content, self.headers)
-            reply = self.connection.getresponse()
-            received = reply.read()
-        except (OSError, http.client.HTTPException):
-            self.connection.close()
-            self.connection = None
-            raise
-        return reply.status, json.loads(received) if received else None
+            return await asyncio.wait_for(self.reply, 30)
+        except TimeoutError:
+            if self.transport is not None:
+                self.transport.abort()
+            raise Gone from None
 
 
 # -- the load -----------------------------------------------------------------------------------------
@@ -119,70 +165,71 @@ class Load:
     ) -> None:
         self.port, self.key, self.cases, self.name = port, key, cases, name
         self.rate, self.total = rate, int(rate * seconds)
-        self.next, self.lock = 0, threading.Lock()
-        self.over = threading.Event()
+        self.next, self.over = 0, threading.Event()
         self.arrivals: list[float] = []
         self.leases: list[float] = []
         self.answers: list[float] = []
         self.failures = 0
 
+    @property
+    def requests(self) -> int:
+        return len(self.arrivals) + len(self.leases) + len(self.answers)
+
     def run(self, senders: int, experts: int) -> float:
+        return uvloop.run(self.running(senders, experts))
+
+    async def running(self, senders: int, experts: int) -> float:
         self.began = time.perf_counter() + 0.2
-        sources = [threading.Thread(target=self.source) for _ in range(senders)]
-        readers = [threading.Thread(target=self.expert, args=(n + 1,)) for n in range(experts)]
-        for thread in sources + readers:
-            thread.start()
-        for thread in sources:
-            thread.join()
+        readers = [asyncio.create_task(self.expert(n + 1)) for n in range(experts)]
+        await asyncio.gather(*(self.source() for _ in range(senders)))
         took = time.perf_counter() - self.began
         self.over.set()
-        for thread in readers:
-            thread.join()
+        await asyncio.gather(*readers)
         return took
 
-    def post(self, client: Client, path: str, body: object) -> tuple[int, object]:
+    async def post(self, client: Client, path: str, body: object) -> tuple[int, object]:
         """Send until there is a reply."""
         while True:
             try:
-                status, reply = client.send("POST", path, body)
-            except (OSError, http.client.HTTPException):
+                status, reply = await client.send("POST", path, body)
+            except (OSError, Gone):
                 status, reply = 503, None
             if status != 503:
                 return status, reply
             self.failures += 1
-            time.sleep(0.05)
+            await asyncio.sleep(0.05)
 
-    def source(self) -> None:
+    async def source(self) -> None:
         client = Client(self.port, self.key)
-        while True:
-            with self.lock:
-                place, self.next = self.next, self.next + 1
-            if place >= self.total:
-                return
+        while self.next < self.total:
+            place, self.next = self.next, self.next + 1
             planned = self.began + place / self.rate
-            time.sleep(max(planned - time.perf_counter(), 0))
+            await asyncio.sleep(max(planned - time.perf_counter(), 0))
             fields = self.cases[place % len(self.cases)]
             body = {"id": f"{self.name}-{place}", "fields": fields}
-            status, reply = self.post(client, "/api/v1/cases", body)
+            status, reply = await self.post(client, "/api/v1/cases", body)
             self.arrivals.append(time.perf_counter() - planned)
-            if status not in (200, 201):
+            if status not in (200, 201) or reply["id"] != body["id"] or not reply["decision"]:
                 raise SystemExit(f"a case was refused: {status} {reply}")
 
-    def expert(self, number: int) -> None:
+    async def expert(self, number: int) -> None:
         client, luck = Client(self.port, self.key), random.Random(number)
         while not self.over.is_set():
             began = time.perf_counter()
-            status, lease = self.post(client, "/api/v1/queue/next", {"expert": number})
+            status, lease = await self.post(client, "/api/v1/queue/next", {"expert": number})
             self.leases.append(time.perf_counter() - began)
             if status == 204:
-                time.sleep(0.2)
+                await asyncio.sleep(0.2)
                 continue
-            time.sleep(luck.uniform(0.1, 0.5))
+            if status != 200:
+                raise SystemExit(f"a lease was refused: {status} {lease}")
+            await asyncio.sleep(luck.uniform(0.1, 0.5))
             body = {"token": lease["token"], "answer": luck.choice(lease["classes"])}
             began = time.perf_counter()
-            status, reply = self.post(client, f"/api/v1/queue/{lease['reading']}/answer", body)
+            path = f"/api/v1/queue/{lease['reading']}/answer"
+            status, reply = await self.post(client, path, body)
             self.answers.append(time.perf_counter() - began)
-            if status not in (200, 409):
+            if status not in (200, 409) or (status == 200 and reply["case"] != lease["case"]):
                 raise SystemExit(f"an answer was refused: {status} {reply}")
 
 
@@ -284,7 +331,7 @@ def killer(server: Server, kills: int, seconds: float, over: threading.Event) ->
         server.start()
 
 
-def measure(name: str, url: str, options: argparse.Namespace) -> None:
+def measure(name: str, url: str, options: argparse.Namespace, database: int | None = None) -> None:
     key, cases = prepare(url, options.experts)
     before = size_of(url)
     server = Server(url, options.port)
@@ -295,7 +342,7 @@ def measure(name: str, url: str, options: argparse.Namespace) -> None:
         f"{options.experts} experts"
     )
     load = Load(options.port, key, cases, options.rate, options.seconds, "case")
-    cpu, _ = server.usage()
+    before_load = [server.usage()[0], time.process_time(), processor_of_all(database)]
     killing = None
     if options.kills:
         arguments = (server, options.kills, options.seconds, load.over)
@@ -306,12 +353,20 @@ def measure(name: str, url: str, options: argparse.Namespace) -> None:
         killing.join()
     sent += load.total
     used, memory = server.usage()
+    after_load = [used, time.process_time(), processor_of_all(database)]
     held = np.percentile(load.arrivals, 99) < PROMISED
     print(f"  decisions  {summary(load.arrivals)}   {load.total / took:.1f} per second")
     print(f"  leases     {summary(load.leases)}")
     print(f"  answers    {summary(load.answers)}")
-    if not options.kills:
-        print(f"  processor  {(used - cpu) / took:.2f} cores of the server")
+    if options.kills:
+        print(f"  the server was killed {server.kills} times")
+    else:
+        for who, one, other in zip(
+            ("server", "load", "database"), before_load, after_load, strict=True
+        ):
+            if other:
+                each = 1000 * (other - one) / load.requests
+                print(f"  {who:<10} {(other - one) / took:.2f} cores, {each:.2f} ms per request")
     size = size_of(url)
     print(
         f"  memory     {memory:.0f} MB   database {size:.1f} MB "
@@ -367,7 +422,7 @@ def main() -> None:
             return
         server = PostgresServer(safe=True)
         try:
-            measure("PostgreSQL", server.url("postgres"), options)
+            measure("PostgreSQL", server.url("postgres"), options, server.process.pid)
         finally:
             server.stop()
 

@@ -121,10 +121,10 @@ def test_each_role_has_its_permissions_and_no_others(database, client):
 def test_a_key_is_good_for_its_scopes_only(database, client):
     for scope in SCOPES:
         _, text = database.write(
-            lambda c, scope=scope: keys.create(c, name="ris", scopes=[scope], actor="desk")
+            lambda c, scope=scope: keys.create(c, name=f"ris {scope}", scopes=[scope], actor="desk")
         )
         assert allowed(client, **bearer(text)) == {scope}
-        assert client.get(f"/probe/{scope}", **bearer(text)).json() == "key:ris"
+        assert client.get(f"/probe/{scope}", **bearer(text)).json() == f"key:ris {scope}"
 
 
 def test_a_wrong_key_is_refused_even_with_a_session(database, client):

@@ -4,6 +4,7 @@ import pytest
 from sqlalchemy import update
 
 from deferlearn.desk.answering import give_answer
+from deferlearn.desk.cases import arrive_all
 from deferlearn.desk.database import SECOND
 from deferlearn.desk.deadlines import enforce_deadlines
 from deferlearn.desk.deciding import NO_TIME, UNUSUAL_NO_TIME, Luck
@@ -48,6 +49,13 @@ def test_the_expert_who_gains_most_takes_the_case(team):
     assert reasons[0].startswith("Ann: expected to avoid 0.3 errors here")
     assert "expected errors: machine 0.5, Ann 0.2" in reasons[0]
     assert reasons[2].startswith("machine: no expert is expected to avoid more errors")
+
+
+def test_limits_hold_for_cases_that_arrive_together(team):
+    fields = {"Ann": 0.3, "Bob": 0.1}
+    numbers = [one.number for one in arrive_all(team, [(n, fields) for n in "abcd"], actor="test")]
+    assert [seats(team, number) for number in numbers] == [[ANN], [ANN], [BOB], []]
+    assert [flag(team, number) for number in numbers] == [None, None, None, NO_TIME]
 
 
 def test_a_price_keeps_cases_away(team):

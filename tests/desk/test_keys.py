@@ -1,10 +1,11 @@
 """API keys are shown once, stored as digests, and can be revoked."""
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
+from sqlalchemy.exc import IntegrityError
 
 from deferlearn.desk import audit, keys
-from deferlearn.desk.errors import Invalid, NotFound
+from deferlearn.desk.errors import Conflict, Invalid, NotFound
 from deferlearn.desk.schema import api_key, audit_log
 from desk.stub_desk import SECRET
 
@@ -37,6 +38,16 @@ def test_a_revoked_key_is_not_found(database):
     assert keys.find(database, text) is None
     with pytest.raises(NotFound, match=f"no key {number}"):
         database.write(lambda c: keys.revoke(c, number, actor="user:anna"))
+
+
+def test_valid_keys_have_different_names(database):
+    number, _ = make(database)
+    with pytest.raises(Conflict, match="a valid key with the name"):
+        make(database)
+    database.write(lambda c: keys.revoke(c, number, actor="user:anna"))
+    make(database)
+    with pytest.raises(IntegrityError):  # whoever does it, at the same time or by hand
+        database.write(lambda c: c.execute(update(api_key).values(revoked_at=None)))
 
 
 def test_the_use_of_a_key_is_noted(database):

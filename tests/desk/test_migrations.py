@@ -8,11 +8,11 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import insert, select, text
 
-from deferlearn.desk import audit, migrations
+from deferlearn.desk import audit, keys, migrations
 from deferlearn.desk.api.app import make_app
 from deferlearn.desk.database import Database
 from deferlearn.desk.migrations import SchemaError, migrate, revision_of
-from deferlearn.desk.schema import case, decision, metadata, reading
+from deferlearn.desk.schema import api_key, case, decision, metadata, reading
 from deferlearn.desk.settings import Settings
 from desk.stub_desk import SECRET, stub_desk
 
@@ -177,6 +177,26 @@ def test_the_first_schema_moves_to_the_newest_with_many_cases(kind, tmp_path, re
         server.add_database("old")
         url = server.url("old")
     move_from_the_first(url, 100_000)
+
+
+def test_later_keys_of_one_name_get_another(tmp_path):
+    database = Database(f"sqlite:///{tmp_path / 'old.db'}", options=audit.key_options(SECRET))
+    migrate(database, "0004")
+    names = ["ris", "ris (2)", "ris", "ris", "old", "old"]
+
+    def fill_keys(connection):
+        for number, name in enumerate(names):
+            revoked = 5 if (name, number) == ("old", 4) else None
+            values = {"id": number + 1, "name": name, "prefix": str(number), "key_hash": "x"}
+            values |= {"scopes": [], "created_at": 1, "revoked_at": revoked}
+            connection.execute(insert(api_key).values(values))
+
+    database.write(fill_keys)
+    assert migrate(database) == ("0004", NEWEST)
+    with database.reading() as connection:
+        found = [one.name for one in keys.all_of(connection)]
+    database.close()
+    assert found == ["ris", "ris (2)", "ris (3)", "ris (4)", "old", "old"]
 
 
 def test_a_migration_that_fails_leaves_nothing(database, newer):

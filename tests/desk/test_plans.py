@@ -4,6 +4,8 @@ from sqlalchemy import event
 
 from deferlearn.desk.answering import give_answer
 from deferlearn.desk.queue import lease_next
+from deferlearn.desk.subscriptions import add_webhook, remove_webhook
+from deferlearn.desk.webhooks import deliver_due
 from desk.page_clients import app_of, browser_of
 from desk.stub_desk import add_model, send
 
@@ -53,6 +55,26 @@ def test_no_request_reads_a_whole_table(sqlite_desk):
     assert whole_tables(plans) == []
     assert any("ix_reading_waiting" in plan for plan in plans)
     assert any("ix_reading_leased" in plan for plan in plans)
+
+
+def test_deliveries_of_a_webhook_are_found_by_an_index(sqlite_desk):
+    desk = sqlite_desk
+    number, _ = desk.database.write(
+        lambda c: add_webhook(c, "http://127.0.0.1:9/", ["case.answered"], actor="test")
+    )
+    send(desk, "a", gain=-1)
+    seen = listen(desk.database.writer)
+    deliver_due(desk, lambda parcel: None)
+    desk.database.write(lambda c: remove_webhook(c, number, actor="test"))
+    by_index = "INDEX ix_delivery_webhook"
+    plans = [plan for plan in plans_of(desk, seen) if by_index in plan]
+    assert any("webhook_id=? AND state=? AND next_at<?" in plan for plan in plans)
+    seen[:] = [one for one in seen if one[0].startswith("DELETE FROM delivery")]
+    with desk.database.reading() as connection:
+        cursor = connection.connection.cursor()
+        cursor.execute(f"EXPLAIN QUERY PLAN {seen[0][0]}", seen[0][1])
+        assert any("ix_delivery_webhook (webhook_id=?)" in row[3] for row in cursor.fetchall())
+        cursor.close()
 
 
 def test_no_page_reads_a_whole_table(sqlite_desk):

@@ -1,5 +1,7 @@
 """Every endpoint of the desk says whom it is for, and nobody gets at what is another one's."""
 
+import secrets
+
 import pytest
 from sqlalchemy import select
 
@@ -82,8 +84,9 @@ def client(app):
 
 
 def bearer(app, *scopes):
+    name = f"program {secrets.token_hex(4)}"
     _, text = app.state.database.write(
-        lambda c: keys.create(c, name="program", scopes=scopes, actor="test")
+        lambda c: keys.create(c, name=name, scopes=scopes, actor="test")
     )
     return {"headers": {"authorization": f"Bearer {text}"}}
 

@@ -8,7 +8,6 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, insert, select, update
 
 from deferlearn.desk import audit
-from deferlearn.desk.cases import decision_row
 from deferlearn.desk.database import SECOND
 from deferlearn.desk.desk import Desk
 from deferlearn.desk.errors import Conflict, Invalid
@@ -80,8 +79,7 @@ def give_answer(
         row, found = held_reading(connection, reading_id, token, moment.now, expert_id)
         if row.state != "leased":
             return _again(connection, row, found, value)
-        decided = decision_row(connection, found.number)
-        classes = desk.classes(connection, decided.model_id)
+        classes = desk.classes(connection, row.model_id)
         if value not in classes:
             raise Invalid(f"The answer must be one of {', '.join(map(repr, classes))}.")
         check_length(note)
@@ -98,7 +96,7 @@ def give_answer(
         number = connection.execute(_ADD, given).scalar_one()
         final = found.state == "answered"
         if row.kind != "audit" and not final:
-            final = settle(connection, moment, found, decided)
+            final = settle(connection, moment, found, row)
         detail = {"answer": number, "expert": row.leased_by, "kind": row.kind, "value": value}
         subject = f"case:{found.number}"
         audit.append(

@@ -137,6 +137,55 @@ def time_left(
     }
 
 
+class TimeLeft:
+    """How many readings more experts can be given, while a transaction gives them some.
+
+    The database is asked once, when somebody first wants to know; after that, what is given counts at once.
+
+    Parameters
+    ----------
+    connection : Connection
+        A connection that writes.
+    moment : Moment
+        Now.
+    places : iterable of int
+        Ids of the experts who may be given readings, or ANYONE for all of them together.
+    """
+
+    def __init__(self, connection: Connection, moment: Moment, places: Iterable[int]) -> None:
+        self._connection, self._moment, self.places = connection, moment, list(places)
+        self._left: dict[int, int | None] | None = None
+
+    def at(self, place: int) -> int | None:
+        """How many are left for an expert, or ANYONE.
+
+        Parameters
+        ----------
+        place : int
+            One of the places.
+
+        Returns
+        -------
+        left : int or None
+            None: there is no limit.
+        """
+        if self._left is None:
+            self._left = time_left(self._connection, self._moment, self.places)
+        return self._left[place]
+
+    def give(self, place: int) -> None:
+        """Count a reading that waits from now on.
+
+        Parameters
+        ----------
+        place : int
+            One of the places.
+        """
+        left = self.at(place)
+        if left is not None and self._left is not None:
+            self._left[place] = max(left - 1, 0)
+
+
 def _hold(connection: Connection, day: str, places: list[int]) -> None:
     """Hold the counts of experts, in one order: else two cases could wait for each other."""
     if connection.dialect.name == "sqlite":  # which has one writer at a time

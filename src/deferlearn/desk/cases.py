@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, bindparam, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from deferlearn.desk import audit
-from deferlearn.desk.deciding import Choice, Luck, choose
+from deferlearn.desk.capacity import TimeLeft
+from deferlearn.desk.deciding import Choice, Luck, choose, places_of
 from deferlearn.desk.desk import Desk
 from deferlearn.desk.errors import Conflict, DeskError, Invalid, NotFound
 from deferlearn.desk.fields import CASE_ID, check_fields, digest_of, judge_fields
@@ -20,12 +22,14 @@ from deferlearn.desk.rules import Moment
 from deferlearn.desk.schema import ANYONE, WAITING, case, decision, expert, reading
 from deferlearn.desk.webhooks import announce
 
-# So many cases of one request share a transaction: more would keep others waiting.
+# So many cases share a transaction: more would keep others waiting.
 CHUNK = 25
 # Statements of every case are made once: to make one takes as long as to run it.
-_KNOWN = select(case.c.number, case.c.digest).where(case.c.id == bindparam("id"))
-_ADD_CASE = insert(case).returning(case.c.number)
-_ADD_DECISION, _ADD_READING = insert(decision), insert(reading)
+_KNOWN = select(case.c.id, case.c.number, case.c.digest).where(
+    case.c.id.in_(bindparam("ids", expanding=True))
+)
+_ADD_CASES = insert(case).returning(case.c.id, case.c.number)
+_ADD_DECISIONS, _ADD_READINGS = insert(decision), insert(reading)
 _DECISION = (
     select(decision, expert.c.name.label("expert_name"))
     .outerjoin(expert, expert.c.id == decision.c.expert_id)
@@ -56,12 +60,29 @@ class Arrived:
     stored: Mapping[str, Any] | None = None
 
 
+class Sent(NamedTuple):
+    """A case as it was sent.
+
+    Attributes
+    ----------
+    id : str
+        The id that the source has for it.
+    fields : mapping
+        Its content.
+    actor : str
+        Who sends it.
+    """
+
+    id: str
+    fields: Mapping[str, Any]
+    actor: str
+
+
 @dataclass(frozen=True)
 class _Prepared:
     """A case that can be stored, with all that takes time done before the transaction."""
 
-    id: str
-    fields: Mapping[str, Any]
+    sent: Sent
     digest: str
     model_id: int | None
     judged: Judgement | None
@@ -128,118 +149,161 @@ def arrive_all(
     outcomes: list[Arrived | DeskError] = []
     for first in range(0, len(cases), CHUNK):
         part = cases[first : first + CHUNK]
-        while True:
-            prepared = [_prepare(desk, *one) for one in part]
-            try:
-                outcomes += desk.database.write(
-                    lambda connection, prepared=prepared: _store_all(  # type: ignore[misc]
-                        desk, connection, prepared, actor
-                    )
-                )
-                break
-            except _Again:
-                continue
+        outcomes += arrive_together(desk, [Sent(*one, actor) for one in part])
     return outcomes
 
 
-def _prepare(desk: Desk, case_id: str, fields: Mapping[str, Any]) -> _Prepared:
+def arrive_together(desk: Desk, cases: Sequence[Sent]) -> list[Arrived | DeskError]:
+    """Decide about a few cases and store them in one transaction, whoever sent them.
+
+    Parameters
+    ----------
+    desk : Desk
+        The desk.
+    cases : sequence of Sent
+        CHUNK cases at most.
+
+    Returns
+    -------
+    outcomes : list of Arrived or DeskError
+    """
+    while True:
+        prepared = [_prepare(desk, one) for one in cases]
+        try:
+            return desk.database.write(partial(_store_all, desk, prepared=prepared))
+        except _Again:
+            continue
+
+
+def _prepare(desk: Desk, sent: Sent) -> _Prepared:
     model_id, judged, refused, digest = None, None, None, ""
     try:
-        if not CASE_ID.fullmatch(case_id) or not case_id.strip():
+        if not CASE_ID.fullmatch(sent.id) or not sent.id.strip():
             raise Invalid("The id of a case has 1 to 200 characters, without control characters.")
-        check_fields(fields)
-        digest = digest_of(fields)
+        check_fields(sent.fields)
+        digest = digest_of(sent.fields)
         judge = desk.active_judge()
         model_id = judge.model_id
-        judged = judge_fields(judge, fields)
+        judged = judge_fields(judge, sent.fields)
     except DeskError as error:
         refused = error
-    return _Prepared(case_id, fields, digest, model_id, judged, refused, Luck.draw())
+    return _Prepared(sent, digest, model_id, judged, refused, Luck.draw())
 
 
 def _store_all(
-    desk: Desk, connection: Connection, prepared: list[_Prepared], actor: str
+    desk: Desk, connection: Connection, prepared: list[_Prepared]
 ) -> list[Arrived | DeskError]:
     moment = desk.look(connection)
-    outcomes: list[Arrived | DeskError] = []
-    entries: list[audit.Entry] = []
+    # Also if the model refused a case: another one may read it.
+    if any(one.model_id not in (None, moment.configuration.model_id) for one in prepared):
+        raise _Again
+    ids = [one.sent.id for one in prepared if one.digest]
+    rows = connection.execute(_KNOWN, {"ids": ids}) if ids else ()
+    known = {row.id: (row.number, row.digest) for row in rows}
+    new: dict[str, _Prepared] = {}
     for one in prepared:
-        # Also if the model refused it: another one may read it.
-        if one.model_id not in (None, moment.configuration.model_id):
-            raise _Again
-        outcomes.append(_store(connection, moment, one, actor, entries))
-    audit.append_all(connection, entries)
+        if one.judged is not None and one.sent.id not in known:
+            new.setdefault(one.sent.id, one)
+    stored = _store(connection, moment, list(new.values())) if new else {}
+    outcomes: list[Arrived | DeskError] = []
+    for one in prepared:
+        case_id = one.sent.id
+        if new.get(case_id) is one:
+            number = stored[case_id]["number"]
+            known[case_id] = (number, one.digest)
+            outcomes.append(Arrived(case_id, True, number, stored[case_id]))
+        elif one.digest and case_id in known:
+            # A case that was accepted before stays accepted, whatever the present model reads.
+            outcomes.append(_known_case(one, *known[case_id]))
+        else:
+            outcomes.append(one.refused or Invalid("The case was not judged."))
     return outcomes
 
 
+def _known_case(one: _Prepared, number: int, digest: str) -> Arrived | Conflict:
+    """What is said of a case whose id is known."""
+    if digest != one.digest:
+        return Conflict(f"There is a case {one.sent.id!r} with another content already.")
+    return Arrived(one.sent.id, False, number)
+
+
 def _store(
-    connection: Connection,
-    moment: Moment,
-    one: _Prepared,
-    actor: str,
-    entries: list[audit.Entry],
-) -> Arrived | DeskError:
-    if one.judged is None or one.refused is not None:
-        # A case that was accepted before stays accepted, whatever the present model reads.
-        known = _known(connection, one) if one.digest else None
-        return known or one.refused or Invalid("The case was not judged.")
-    known = _known(connection, one)
-    if known is not None:
-        return known
-    choice = choose(connection, moment, one.judged, one.luck)
+    connection: Connection, moment: Moment, cases: list[_Prepared]
+) -> dict[str, dict[str, Any]]:
+    """Decide about new cases and store them; what was stored of each, by id."""
+    judgements = [one.judged for one in cases if one.judged is not None]
+    left = TimeLeft(connection, moment, places_of(moment.configuration, judgements[0]))
+    choices = [
+        choose(left, moment, judged, one.luck)
+        for one, judged in zip(cases, judgements, strict=True)
+    ]
+    values = [
+        _case(moment, one, judged, choice)
+        for one, judged, choice in zip(cases, judgements, choices, strict=True)
+    ]
+    try:
+        numbers = {row.id: row.number for row in connection.execute(_ADD_CASES, values)}
+    except IntegrityError as error:
+        raise _Again from error
+    decisions, readings, entries = [], [], []
+    stored: dict[str, dict[str, Any]] = {}
+    for row, judged, choice in zip(values, judgements, choices, strict=True):
+        number = numbers[row["id"]]
+        decided = _decision(moment, number, judged, choice)
+        decisions.append(decided)
+        readings += _readings(moment, number, judged, choice)
+        entries.append(_entry(connection, number, row, judged, choice))
+        expert_id = decided["expert_id"]
+        name = None if expert_id is None else moment.configuration.experts[expert_id].name
+        stored[row["id"]] = {**row, **decided, "number": number, "expert_name": name}
+    connection.execute(_ADD_DECISIONS, decisions)
+    if readings:
+        connection.execute(_ADD_READINGS, readings)
+    for row in values:
+        if row["state"] == "answered":
+            announce(
+                connection, moment, "case.answered", numbers[row["id"]], row["id"], row, version=1
+            )
+    audit.append_all(connection, entries)
+    return stored
+
+
+def _case(moment: Moment, one: _Prepared, judged: Judgement, choice: Choice) -> dict[str, Any]:
+    """The columns of a new case but for its number."""
     deadline = moment.rules.deadline_seconds
     waits = bool(choice.seats)
-    values: dict[str, Any] = {
-        "id": one.id,
-        "content": dict(one.fields),
+    return {
+        "id": one.sent.id,
+        "content": dict(one.sent.fields),
         "digest": one.digest,
         "received_at": moment.now,
-        "source": actor,
+        "source": one.sent.actor,
         "state": "waiting" if waits else "answered",
         "required": len(choice.seats),
         "due_at": moment.after(deadline) if waits and deadline is not None else None,
-        "answer": None if waits else one.judged.answer,
+        "answer": None if waits else judged.answer,
         "answered_by": None if waits else "machine",
         "answered_at": None if waits else moment.now,
         "flag": choice.flag,
         "version": 1,
     }
-    try:
-        number = connection.execute(_ADD_CASE, values).scalar_one()
-    except IntegrityError as error:
-        raise _Again from error
-    decided = _decision(moment, number, one.judged, choice)
-    connection.execute(_ADD_DECISION, decided)
-    _store_readings(connection, moment, number, one.judged, choice)
-    if not choice.seats:
-        announce(connection, moment, "case.answered", number, one.id, values, version=1)
-    entries.append(
-        audit.Entry(
-            actor,
-            "case.arrived",
-            f"case:{number}",
-            {
-                "digest": audit.fingerprint(connection, one.digest),
-                "model": one.judged.model_id,
-                "machine_answer": one.judged.answer,
-                "taken_by": choice.seats or "machine",
-            },
-        )
+
+
+def _entry(
+    connection: Connection, number: int, row: dict[str, Any], judged: Judgement, choice: Choice
+) -> audit.Entry:
+    """What the audit log says about a new case."""
+    return audit.Entry(
+        row["source"],
+        "case.arrived",
+        f"case:{number}",
+        {
+            "digest": audit.fingerprint(connection, row["digest"]),
+            "model": judged.model_id,
+            "machine_answer": judged.answer,
+            "taken_by": choice.seats or "machine",
+        },
     )
-    expert_id = decided["expert_id"]
-    name = None if expert_id is None else moment.configuration.experts[expert_id].name
-    stored = {**values, **decided, "number": number, "expert_name": name}
-    return Arrived(one.id, True, number, stored)
-
-
-def _known(connection: Connection, one: _Prepared) -> Arrived | Conflict | None:
-    """The case that has this id already."""
-    found = connection.execute(_KNOWN, {"id": one.id}).first()
-    if found is None:
-        return None
-    if found.digest != one.digest:
-        return Conflict(f"There is a case {one.id!r} with another content already.")
-    return Arrived(one.id, False, found.number)
 
 
 def _decision(moment: Moment, number: int, judged: Judgement, choice: Choice) -> dict[str, Any]:
@@ -266,28 +330,23 @@ def _decision(moment: Moment, number: int, judged: Judgement, choice: Choice) ->
     }
 
 
-def _store_readings(
-    connection: Connection, moment: Moment, number: int, judged: Judgement, choice: Choice
-) -> None:
+def _readings(
+    moment: Moment, number: int, judged: Judgement, choice: Choice
+) -> list[dict[str, Any]]:
+    """The columns of the readings of a new case."""
     seats = choice.seats if choice.auditor is None else [choice.auditor]
-    if not seats:
-        return
-    kind = "reading" if choice.auditor is None else "audit"
     rank = priority_of(moment.now, judged)
-    connection.execute(
-        _ADD_READING,
-        [
-            {
-                "case_number": number,
-                "kind": kind,
-                "seat": seat,
-                "state": "waiting",
-                "priority": rank,
-                "created_at": moment.now,
-            }
-            for seat in seats
-        ],
-    )
+    return [
+        {
+            "case_number": number,
+            "kind": "reading" if choice.auditor is None else "audit",
+            "seat": seat,
+            "state": "waiting",
+            "priority": rank,
+            "created_at": moment.now,
+        }
+        for seat in seats
+    ]
 
 
 def case_row(connection: Connection, case_id: str) -> Any:

@@ -203,10 +203,17 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A connection that sees one state of the database and writes nothing."""
+        """A connection that writes nothing; on SQLite it sees one state of the database.
+
+        On PostgreSQL each statement would see its own in a transaction, too, so there is none: to begin and
+        end it would take as long as a statement.
+        """
         self._check_file()
         with _outages(), self.reader.connect() as connection:
-            self._begin(connection, "BEGIN")
+            if self.is_sqlite:
+                connection.exec_driver_sql("BEGIN")
+            else:
+                connection = connection.execution_options(isolation_level="AUTOCOMMIT")
             yield connection
 
     @contextmanager

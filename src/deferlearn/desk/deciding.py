@@ -6,9 +6,8 @@ import random
 from dataclasses import dataclass, field
 
 import numpy as np
-from sqlalchemy import Connection
 
-from deferlearn.desk.capacity import limit_of, time_left
+from deferlearn.desk.capacity import TimeLeft, limit_of
 from deferlearn.desk.judging import SOMEBODY, Judgement
 from deferlearn.desk.rules import Configuration, Moment
 from deferlearn.desk.schema import ANYONE
@@ -78,13 +77,33 @@ class Choice:
     gains: dict[int, float] = field(default_factory=dict)
 
 
-def choose(connection: Connection, moment: Moment, judged: Judgement, luck: Luck) -> Choice:
-    """Decide who takes a case, of those who have time.
+def places_of(configuration: Configuration, judged: Judgement) -> list[int]:
+    """Who may be given cases: experts, or ANYONE if the model does not tell them apart.
 
     Parameters
     ----------
-    connection : Connection
-        A connection that writes.
+    configuration : Configuration
+        What is configured.
+    judged : Judgement
+        What the model says about any case.
+
+    Returns
+    -------
+    places : list of int
+        Ids of experts, or ANYONE.
+    """
+    if SOMEBODY in judged.gains:
+        return [ANYONE]
+    return [one.id for one in configuration.active_experts if one.name in judged.gains]
+
+
+def choose(left: TimeLeft, moment: Moment, judged: Judgement, luck: Luck) -> Choice:
+    """Decide who takes a case, of those who have time; their readings count as given.
+
+    Parameters
+    ----------
+    left : TimeLeft
+        The time of those of `places_of`.
     moment : Moment
         Now.
     judged : Judgement
@@ -111,7 +130,7 @@ def choose(connection: Connection, moment: Moment, judged: Judgement, luck: Luck
     if wanted or judged.unusual:
         # Whom the case does not help is asked only for a second reading, or if it is unusual.
         useful = [e for e in order if judged.own_rule or judged.unusual or net[e] > 0]
-        seats = _seats(connection, moment, useful, order)
+        seats = _seats(left, moment, useful, order)
     flag = None
     if not seats and (wanted or judged.unusual):
         flag = UNUSUAL_NO_TIME if judged.unusual else NO_TIME
@@ -125,7 +144,9 @@ def choose(connection: Connection, moment: Moment, judged: Judgement, luck: Luck
     reason = judged.reason(clause, taken_by, bool(seats), compared)
     auditor, probability = None, 0.0
     if not seats:
-        auditor, probability = _auditor(connection, moment, judged, luck)
+        auditor, probability = _auditor(left, moment, luck)
+    for seat in seats if auditor is None else [auditor]:
+        left.give(seat)
     return Choice(seats, reason, flag, prices, compared, auditor, probability, gains)
 
 
@@ -136,20 +157,17 @@ def _options(configuration: Configuration, judged: Judgement) -> dict[int, str]:
     return {one.id: one.name for one in configuration.first_readers if one.name in judged.gains}
 
 
-def _seats(
-    connection: Connection, moment: Moment, useful: list[int], order: list[int]
-) -> list[int]:
+def _seats(left: TimeLeft, moment: Moment, useful: list[int], order: list[int]) -> list[int]:
     """As many experts as there must be readings, the first by the gain of those who have time."""
     configuration = moment.configuration
     readings = configuration.rules.readings
-    left = time_left(connection, moment, order)
     if useful == [ANYONE]:
         readings = min(readings, max(len(configuration.first_readers), 1))
-        free = left[ANYONE]
+        free = left.at(ANYONE)
         return [ANYONE] * (readings if free is None else min(readings, free))
-    seats = [place for place in useful if left[place] != 0]
+    seats = [place for place in useful if left.at(place) != 0]
     if seats:
-        seats += [place for place in order if place not in useful and left[place] != 0]
+        seats += [place for place in order if place not in useful and left.at(place) != 0]
     return seats[:readings]
 
 
@@ -163,9 +181,7 @@ def _clause(
     return next(iter(by_prices(np.array([who], dtype=object), gains, prices, names)))
 
 
-def _auditor(
-    connection: Connection, moment: Moment, judged: Judgement, luck: Luck
-) -> tuple[int | None, float]:
+def _auditor(left: TimeLeft, moment: Moment, luck: Luck) -> tuple[int | None, float]:
     """Who audits a case of the machine, and the probability that it is audited.
 
     The probability is zero if nobody has time, whatever the random numbers are.
@@ -174,20 +190,13 @@ def _auditor(
     if share <= 0:
         return None, 0.0
     # Found out also for cases that are not drawn: the probability must not depend on the draw.
-    free = _with_time(connection, moment, judged)
+    configuration = moment.configuration
+    free = {place: limit_of(configuration, place) for place in left.places if left.at(place) != 0}
     if not free:
         return None, 0.0
     if luck.audit >= share:
         return None, share
     return _in_random_order(free, luck.auditor)[0], share
-
-
-def _with_time(connection: Connection, moment: Moment, judged: Judgement) -> dict[int, int | None]:
-    """The limits of those who may audit the case and have time left today."""
-    configuration = moment.configuration
-    places = [one.id for one in configuration.active_experts if one.name in judged.gains]
-    left = time_left(connection, moment, [ANYONE] if SOMEBODY in judged.gains else places)
-    return {place: limit_of(configuration, place) for place in left if left[place] != 0}
 
 
 def _in_random_order(limits: dict[int, int | None], luck: float) -> list[int]:

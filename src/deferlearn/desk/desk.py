@@ -7,6 +7,7 @@ import threading
 from sqlalchemy import Connection, select
 
 from deferlearn.desk.database import Database, clock
+from deferlearn.desk.display import Display, read_display
 from deferlearn.desk.errors import Conflict
 from deferlearn.desk.judging import Judge
 from deferlearn.desk.models import load_model
@@ -31,6 +32,7 @@ class Desk:
     def __init__(self, database: Database) -> None:
         self.database = database
         self._configuration: Configuration | None = None
+        self._display: tuple[int | None, Display] = (None, Display())
         self._judges: dict[int, Judge] = {}
         self._classes: dict[int, list[str]] = {}
         self._loading = threading.Lock()
@@ -101,6 +103,26 @@ class Desk:
                     self._judges.pop(old)
                 self._judges[model_id] = judge
             return self._judges[model_id]
+
+    def display(self, connection: Connection, moment: Moment) -> Display:
+        """How fields are shown; it is read again only if something that is configured has changed.
+
+        Parameters
+        ----------
+        connection : Connection
+            A connection to the database.
+        moment : Moment
+            Now, by this connection.
+
+        Returns
+        -------
+        Display
+        """
+        version, display = self._display
+        if version != moment.configuration.version:
+            display = read_display(connection)[0]
+            self._display = (moment.configuration.version, display)
+        return display
 
     def classes(self, connection: Connection, model_id: int) -> list[str]:
         """The answers that a model knows.

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, insert, select, update
+from sqlalchemy.exc import IntegrityError
 
 from deferlearn.desk import audit
 from deferlearn.desk.database import SECOND, Database, DatabaseUnavailable, clock, now
-from deferlearn.desk.errors import Invalid, NotFound
+from deferlearn.desk.errors import Conflict, Invalid, NotFound
 from deferlearn.desk.permissions import SCOPES
 from deferlearn.desk.schema import api_key
 from deferlearn.desk.signing import same
@@ -63,7 +64,8 @@ def create(
     connection : Connection
         In a transaction that writes.
     name : str
-        Which program will use it.
+        Which program will use it. No other valid key has this name: the audit log tells programs apart by
+        their names.
     scopes : collection of str
         What it allows.
     actor : str
@@ -82,6 +84,9 @@ def create(
     if unknown or not scopes:
         wrong = f"No scope has the name {unknown[0][:50]!r}" if unknown else "A key needs a scope"
         raise Invalid(f"{wrong}; use {', '.join(SCOPES)}.")
+    taken = select(api_key.c.id).where(api_key.c.name == name, api_key.c.revoked_at.is_(None))
+    if connection.execute(taken).first() is not None:
+        raise _is_taken(name)
     prefix, token = secrets.token_hex(6), new_token()
     values = {
         "name": name,
@@ -90,7 +95,11 @@ def create(
         "scopes": sorted(set(scopes)),
         "created_at": now(connection),
     }
-    number = connection.execute(insert(api_key).values(values).returning(api_key.c.id)).scalar_one()
+    added = insert(api_key).values(values).returning(api_key.c.id)
+    try:
+        number = connection.execute(added).scalar_one()
+    except IntegrityError:  # another key got the name at the same time
+        raise _is_taken(name) from None
     audit.append(
         connection,
         actor=actor,
@@ -99,6 +108,13 @@ def create(
         detail={"name": name, "scopes": values["scopes"]},
     )
     return number, f"dlk_{prefix}_{token}"
+
+
+def _is_taken(name: str) -> Conflict:
+    return Conflict(
+        f"There is a valid key with the name {name!r} already: choose another name, or revoke that "
+        "key first."
+    )
 
 
 def find(database: Database, text: str) -> Key | None:

@@ -14,9 +14,8 @@ from deferlearn.desk.database import SECOND
 from deferlearn.desk.desk import Desk
 from deferlearn.desk.errors import Conflict, NotFound
 from deferlearn.desk.handing import come_back
-from deferlearn.desk.readings import lock_case
 from deferlearn.desk.rules import Moment
-from deferlearn.desk.schema import LEASED, case, reading
+from deferlearn.desk.schema import LEASED, case, decision, reading
 from deferlearn.desk.signing import same
 from deferlearn.desk.tokens import stored_form
 
@@ -43,9 +42,21 @@ _FREE_CASES = (
     .order_by(case.c.number)
     .with_for_update(skip_locked=True, key_share=True)
 )
-_CASE_OF = select(reading.c.case_number).where(reading.c.id == bindparam("number"))
+_LOCK_CASE = (
+    select(case)
+    .where(
+        case.c.number
+        == select(reading.c.case_number)
+        .where(reading.c.id == bindparam("number"))
+        .scalar_subquery()
+    )
+    .with_for_update(key_share=True)
+)
 _LOCK_READING = (
-    select(reading).where(reading.c.id == bindparam("number")).with_for_update(key_share=True)
+    select(reading, decision.c.model_id, decision.c.machine_answer)
+    .join(decision, decision.c.case_number == reading.c.case_number)
+    .where(reading.c.id == bindparam("number"))
+    .with_for_update(of=reading, key_share=True)
 )
 
 
@@ -108,8 +119,9 @@ def held_reading(
     Returns
     -------
     row : Row
-        The columns of the reading. A reading that was answered or passed with the same token is given too:
-        it is for the caller to say that this is done already.
+        The columns of the reading, and `model_id` and `machine_answer` of the decision. A reading that was
+        answered or passed with the same token is given too: it is for the caller to say that this is done
+        already.
     found : Row
         The columns of the case.
 
@@ -118,10 +130,9 @@ def held_reading(
     LeaseLost
         If the token is not that of the present lease, or the lease has ended.
     """
-    number = connection.execute(_CASE_OF, {"number": reading_id}).scalar()
-    if number is None:
+    found = connection.execute(_LOCK_CASE, {"number": reading_id}).first()
+    if found is None:
         raise NotFound(f"There is no reading {reading_id}.")
-    found = lock_case(connection, number)
     row = connection.execute(_LOCK_READING, {"number": reading_id}).one()
     lost = LeaseLost(
         "The lease of this case has ended, or has a newer token: ask for the next case."

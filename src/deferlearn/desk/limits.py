@@ -119,7 +119,7 @@ class LimitBodies:
             detail = f"The body is nested more than {self.most_levels} levels deep."
             await refusal(400, detail)(scope, receive, send)
             return
-        await self.app(scope, _replay(body, receive), send)
+        await self.app(scope, replay(body, receive), send)
 
     async def _read(self, headers: Headers, receive: Receive, parts: list[bytes]) -> bytes | None:
         """The body; None if it is too large. Its parts are in the list, also if not all are here."""
@@ -143,8 +143,20 @@ class LimitBodies:
                 return b"".join(parts)
 
 
-def _replay(body: bytes, receive: Receive) -> Receive:
-    """Give the body that was read, and then what the server says."""
+def replay(body: bytes, receive: Receive) -> Receive:
+    """Give a body that was read once more, and then what the server says.
+
+    Parameters
+    ----------
+    body : bytes
+        The whole body.
+    receive : callable
+        What gave it.
+
+    Returns
+    -------
+    receive : callable
+    """
     waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def again() -> Message:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -82,9 +82,34 @@ class Metrics:
         """
         self.registry.register(_State(state, alarms))
 
+    def watch_refused(self, counts: Mapping[int, int]) -> None:
+        """Also report connections that were refused before there was a request.
+
+        Parameters
+        ----------
+        counts : mapping
+            How many there were so far, by status.
+        """
+        self.registry.register(_Refused(counts))
+
     def text(self) -> bytes:
         """All measurements in the format of Prometheus."""
         return generate_latest(self.registry)
+
+
+class _Refused(Collector):
+    def __init__(self, counts: Mapping[int, int]) -> None:
+        self.counts = counts
+
+    def collect(self) -> Iterable[CounterMetricFamily]:
+        found = CounterMetricFamily(
+            "deferlearn_desk_refused_connections",
+            "Connections that were ended because what came is no request.",
+            labels=["status"],
+        )
+        for status, count in sorted(self.counts.items()):
+            found.add_metric([str(status)], count)
+        yield found
 
 
 class _State(Collector):

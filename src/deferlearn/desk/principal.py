@@ -83,7 +83,7 @@ def current(request: Request) -> Principal:
     principal : Principal
     """
     header = request.headers.get("authorization")
-    principal = _of_key(request, header) if header is not None else _of_session(request)
+    principal = _of_header(request, header) if header is not None else _of_session(request)
     if principal is None:
         what = "This API key is not valid" if header is not None else "Nobody is logged in"
         detail = f"{what}. Log in, or send a valid key as `Authorization: Bearer KEY`."
@@ -92,13 +92,44 @@ def current(request: Request) -> Principal:
     return principal
 
 
-def _of_key(request: Request, header: str) -> Principal | None:
-    database: Database = request.app.state.database
+def _of_header(request: Request, header: str) -> Principal | None:
+    text = key_in(header)
+    return None if text is None else of_key(request.app.state.database, text)
+
+
+def key_in(header: str) -> str | None:
+    """What a client sent as an API key; None if it sent none.
+
+    Parameters
+    ----------
+    header : str
+        The header `Authorization`.
+
+    Returns
+    -------
+    key : str or None
+    """
     scheme, _, text = header.partition(" ")
-    key = keys.find(database, text.strip()) if scheme.lower() == "bearer" else None
-    if key is None:
-        return None
-    return Principal("key", key.id, key.name, key.scopes)
+    return text.strip() if scheme.lower() == "bearer" else None
+
+
+def of_key(database: Database, key: str) -> Principal | None:
+    """The program that an API key belongs to.
+
+    Parameters
+    ----------
+    database : Database
+        Of the desk.
+    key : str
+        What was sent.
+
+    Returns
+    -------
+    Principal or None
+        None if the key is not valid.
+    """
+    found = keys.find(database, key)
+    return None if found is None else Principal("key", found.id, found.name, found.scopes)
 
 
 def _of_session(request: Request) -> Principal | None:

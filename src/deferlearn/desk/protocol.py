@@ -14,7 +14,8 @@ from typing import Any
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from deferlearn.desk.refusals import refusal
+from deferlearn.desk.lingering import LingeringTransport
+from deferlearn.desk.refusals import REFUSED, refusal
 
 # Bytes of the request line and the headers together.
 MOST_HEAD = 65_536
@@ -56,7 +57,7 @@ class GuardedHttp(HttpToolsProtocol):
         transport : Transport
             Of the connection.
         """
-        super().connection_made(transport)
+        super().connection_made(LingeringTransport(transport))  # type: ignore[arg-type]
         self._set_deadline()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -89,11 +90,13 @@ class GuardedHttp(HttpToolsProtocol):
 
     def timeout_keep_alive_handler(self) -> None:
         """End a connection that is not used."""
+        self._end_if_idle()
         super().timeout_keep_alive_handler()
         self._watch_if_closing()
 
     def shutdown(self) -> None:
         """End the connection, after the reply if there is one."""
+        self._end_if_idle()
         super().shutdown()
         self._watch_if_closing()
 
@@ -105,7 +108,7 @@ class GuardedHttp(HttpToolsProtocol):
         data : bytes
             What has come.
         """
-        if self._is_refused:
+        if self._is_refused or self.transport.is_closing():
             return
         self._since_progress += len(data)
         self._unset_keepalive_if_required()
@@ -204,6 +207,7 @@ class GuardedHttp(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         log.warning("refused what is no request", extra={"facts": {"status": status}})
+        REFUSED[status] += 1
         self._is_refused = True
         reply = refusal(status, detail, {"Connection": "close"})
         if self._is_busy and self.cycle.more_body and self.pipeline:
@@ -233,6 +237,11 @@ class GuardedHttp(HttpToolsProtocol):
             self._set_deadline()
         else:
             self._close()
+
+    def _end_if_idle(self) -> None:
+        """Let nobody wait for the end of a connection on which nothing is under way."""
+        if not self._is_busy and not self._is_partial and not self.transport.is_closing():
+            self.transport.close_at_once()  # type: ignore[attr-defined]
 
     def _close(self) -> None:
         self.transport.close()

@@ -59,6 +59,7 @@ _LEASE = (
         leased_by=bindparam("expert"),
         leased_from=bindparam("now"),
         leased_until=bindparam("until"),
+        token_hash=bindparam("hash"),
         counted_for=bindparam("expert"),
         counted_day=bindparam("today"),
     )
@@ -113,6 +114,8 @@ class Lease:
         The id that the source has for it.
     fields : dict
         Its content.
+    seen : dict
+        The fields that experts see.
     classes : list of str
         The answers that there are.
     machine_answer : str or None
@@ -125,6 +128,7 @@ class Lease:
     case_number: int
     case_id: str
     fields: dict[str, Any]
+    seen: dict[str, Any]
     classes: list[str]
     machine_answer: str | None
 
@@ -160,16 +164,22 @@ def _lease_next(
     end_expired(connection, moment)
     number = connection.execute(_HELD, {"expert": who.id}).scalar()
     seats = [who.id, *shared_seats(moment.configuration, who)]
+    token = new_token()
+    if number is not None:
+        until = moment.after(moment.rules.lease_seconds)
+        values = {"number": number, "hash": stored_form(token), "until": until}
+        connection.execute(_GIVE_TOKEN, values)
+        return _leased(desk, connection, moment, number, token)
     for _ in range(TRIES):
-        if number is not None:
-            return _leased(desk, connection, moment, number)
         ahead = _first_seat(connection, who, seats)
         if ahead is None or not take(connection, who.id, moment.day, who.daily_limit):
             return None
-        number = _claim(connection, moment, who, ahead, first)
+        number = _claim(connection, moment, who, ahead, first, token)
+        if number is not None:
+            return _leased(desk, connection, moment, number, token)
+        # Others were quicker.
         first = None
-        if number is None:  # others were quicker
-            give_back(connection, who.id, moment.day)
+        give_back(connection, who.id, moment.day)
     return None
 
 
@@ -194,7 +204,7 @@ def _first_seat(connection: Connection, who: Expert, seats: list[int]) -> int | 
 
 
 def _claim(
-    connection: Connection, moment: Moment, who: Expert, seat: int, wanted: int | None
+    connection: Connection, moment: Moment, who: Expert, seat: int, wanted: int | None, token: str
 ) -> int | None:
     """Take a reading of one's own, or the first one at a seat, unless others hold all of them now."""
     values = {
@@ -202,6 +212,7 @@ def _claim(
         "at_seat": seat,
         "now": moment.now,
         "until": moment.after(moment.rules.lease_seconds),
+        "hash": stored_form(token),
         "today": moment.day,
     }
     if wanted is not None:
@@ -209,20 +220,17 @@ def _claim(
     return connection.execute(_CLAIM, values).scalar()
 
 
-def _leased(desk: Desk, connection: Connection, moment: Moment, number: int) -> Lease:
-    """Give a reading that the expert has a new token, and collect what she needs."""
-    token = new_token()
-    until = moment.after(moment.rules.lease_seconds)
-    values = {"number": number, "hash": stored_form(token), "until": until}
-    connection.execute(_GIVE_TOKEN, values)
+def _leased(desk: Desk, connection: Connection, moment: Moment, number: int, token: str) -> Lease:
+    """What an expert needs of a reading that she has now."""
     row = connection.execute(_CONTENT, {"number": number}).one()
     return Lease(
         reading_id=number,
         token=token,
-        until=until,
+        until=moment.after(moment.rules.lease_seconds),
         case_number=row.number,
         case_id=row.id,
         fields=row.content,
+        seen=desk.display(connection, moment).seen(row.content),
         classes=desk.classes(connection, row.model_id),
         machine_answer=None if moment.rules.blind else row.machine_answer,
     )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from http import HTTPStatus
 
 from starlette.responses import JSONResponse
 
 MEDIA_TYPE = "application/problem+json"
+# Connections of this process that were ended because what came is no request, by status.
+REFUSED: Counter[int] = Counter()
 
 
 def refusal(status: int, detail: str, headers: dict[str, str] | None = None) -> JSONResponse:

@@ -289,6 +289,7 @@ delivery = Table(
     sqlite_autoincrement=True,
 )
 Index("ix_delivery_waiting", delivery.c.next_at, **_only("state = 'waiting'"))
+Index("ix_delivery_webhook", delivery.c.webhook_id, delivery.c.state, delivery.c.next_at)
 Index("ix_delivery_dead", delivery.c.id, **_only("state = 'dead'"))
 
 # -- people and programs ------------------------------------------------------------------------------
@@ -328,6 +329,9 @@ api_key = Table(
     Column("revoked_at", BigInteger),
     Column("last_used_at", BigInteger),
 )
+
+# The audit log tells programs apart by these names.
+Index("ix_api_key_valid_name", api_key.c.name, unique=True, **_only("revoked_at IS NULL"))
 
 throttle = Table(
     "throttle",

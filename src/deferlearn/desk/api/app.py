@@ -22,6 +22,7 @@ from deferlearn.desk.api import (
     rules,
     webhooks,
 )
+from deferlearn.desk.api.quick import Quick
 from deferlearn.desk.database import Database
 from deferlearn.desk.desk import Desk
 from deferlearn.desk.keeper import Keeper
@@ -80,6 +81,7 @@ def make_app(
     )
     app.state.desk, app.state.database, app.state.settings = desk, database, settings
     problems.install(app)
+    app.add_middleware(Quick, desk=desk)  # within the guards
     guards.install(app)
     for router in [*ROUTERS, *guards.routers()]:
         app.include_router(router, responses=problems.described())

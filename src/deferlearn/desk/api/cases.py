@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Annotated, Any, Literal
 
@@ -21,7 +22,8 @@ from deferlearn.desk.times import iso
 
 router = APIRouter(prefix="/api/v1/cases", tags=["cases"])
 
-Writer = Annotated[Principal, require("cases:write")]
+PERMISSION = "cases:write"
+Writer = Annotated[Principal, require(PERMISSION)]
 Reader = Annotated[Principal, require("cases:read")]
 Cell = str | bool | int | float | None
 State = Literal["waiting", "answered"]
@@ -151,8 +153,24 @@ _ARRIVED = (
 )
 
 
-def _arrived(desk: Desk, arrived: list[cases.Arrived]) -> dict[int, dict[str, Any]]:
-    """Cases that were sent, with the decisions about them, by number; known ones are looked up."""
+def shown_arrived(
+    desk: Desk, outcomes: Sequence[cases.Arrived | DeskError]
+) -> dict[int, dict[str, Any]]:
+    """Cases that were sent, with the decisions about them; known ones are looked up.
+
+    Parameters
+    ----------
+    desk : Desk
+        The desk.
+    outcomes : sequence of Arrived or DeskError
+        What became of the cases.
+
+    Returns
+    -------
+    shown : dict
+        By number, those that were not refused.
+    """
+    arrived = [one for one in outcomes if isinstance(one, cases.Arrived)]
     rows: list[Any] = [SimpleNamespace(**one.stored) for one in arrived if one.stored is not None]
     known = [one.number for one in arrived if one.stored is None]
     if known:
@@ -161,6 +179,24 @@ def _arrived(desk: Desk, arrived: list[cases.Arrived]) -> dict[int, dict[str, An
                 some = known[first : first + LOOKED_UP]
                 rows += connection.execute(_ARRIVED.where(case.c.number.in_(some)))
     return {row.number: {**shown_case(row), "decision": shown_decision(row)} for row in rows}
+
+
+def reply_to_one(arrived: cases.Arrived, shown: dict[int, dict[str, Any]]) -> Response:
+    """The reply to a case that was sent alone.
+
+    Parameters
+    ----------
+    arrived : Arrived
+        What became of it.
+    shown : dict
+        As from `shown_arrived`.
+
+    Returns
+    -------
+    Response
+    """
+    content = {**shown[arrived.number], "created": arrived.created}
+    return _json(content, 201 if arrived.created else 200)
 
 
 def _json(content: Any, status: int) -> Response:
@@ -189,8 +225,7 @@ def send_cases(
     """
     if isinstance(body, NewCase):
         one = cases.arrive(desk, body.id, body.fields, actor=principal.actor)
-        shown = _arrived(desk, [one])[one.number]
-        return _json({**shown, "created": one.created}, 201 if one.created else 200)
+        return reply_to_one(one, shown_arrived(desk, [one]))
     most = request.app.state.settings.max_cases
     if len(body) > most:
         detail = f"The request has {len(body)} cases; the most are {most}. Send them in parts."
@@ -200,7 +235,7 @@ def send_cases(
 
 def _many(desk: TheDesk, body: list[NewCase], actor: str) -> Response:
     outcomes = cases.arrive_all(desk, [(one.id, one.fields) for one in body], actor=actor)
-    shown = _arrived(desk, [one for one in outcomes if isinstance(one, cases.Arrived)])
+    shown = shown_arrived(desk, outcomes)
     items: list[dict[str, Any]] = []
     for sent, outcome in zip(body, outcomes, strict=True):
         if isinstance(outcome, DeskError):

@@ -11,6 +11,7 @@ from deferlearn.desk.csrf import RefuseForeign
 from deferlearn.desk.limits import LimitBodies, LimitRates, Rates
 from deferlearn.desk.metrics import Metrics
 from deferlearn.desk.passwords import Passwords
+from deferlearn.desk.refusals import REFUSED
 from deferlearn.desk.settings import Settings
 from deferlearn.desk.watching import Watched
 
@@ -32,6 +33,7 @@ def install(app: FastAPI) -> None:
     database = app.state.database
     metrics = Metrics()
     metrics.watch(lambda: state.numbers(database), lambda: state.open_alarms(database))
+    metrics.watch_refused(REFUSED)
     app.state.metrics = metrics
     app.state.passwords = Passwords(settings.password_passes, settings.password_memory)
     per_second = settings.requests_per_second

@@ -48,7 +48,7 @@ def list_keys(request: Request, principal: Admin) -> list[ShownKey]:
     return [ShownKey(**{**vars(key), "scopes": sorted(key.scopes)}) for key in found]
 
 
-@router.post("", status_code=201)
+@router.post("", status_code=201, responses=described(409))
 def create_key(body: NewKey, request: Request, principal: Admin) -> MadeKey:
     """Make a key. Store its text at once: it is shown only here."""
     number, text = request.app.state.database.write(

@@ -59,15 +59,9 @@ def install(app: FastAPI) -> None:
     """
 
     @app.exception_handler(DeskError)
-    def of_desk(request: Request, error: Exception) -> Response:
-        return problem(getattr(error, "status", 400), str(error))
-
     @app.exception_handler(DatabaseUnavailable)
-    def of_database(request: Request, error: Exception) -> Response:
-        detail = (
-            f"{error}. Send the request again: cases, answers and truths are never stored twice."
-        )
-        return problem(503, detail, {"Retry-After": str(RETRY_SECONDS)})
+    def of_desk(request: Request, error: Exception) -> Response:
+        return told(error)
 
     @app.exception_handler(HTTPException)
     def of_http(request: Request, error: Exception) -> Response:
@@ -79,6 +73,26 @@ def install(app: FastAPI) -> None:
     def of_body(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
         return problem(422, _in_words(error))
+
+
+def told(error: Exception) -> Response:
+    """What a client is told when the desk refuses, or its database cannot be used.
+
+    Parameters
+    ----------
+    error : DeskError or DatabaseUnavailable
+        Why.
+
+    Returns
+    -------
+    Response
+    """
+    if isinstance(error, DatabaseUnavailable):
+        detail = (
+            f"{error}. Send the request again: cases, answers and truths are never stored twice."
+        )
+        return problem(503, detail, {"Retry-After": str(RETRY_SECONDS)})
+    return problem(getattr(error, "status", 400), str(error))
 
 
 def problem(status: int, detail: str, headers: dict[str, str] | None = None) -> Response:

@@ -11,13 +11,13 @@ from deferlearn.desk import answering, leases, passing, queue
 from deferlearn.desk.api.cases import Cell
 from deferlearn.desk.api.common import MOST, Body, RowId, TheDesk, expert_of, own_expert
 from deferlearn.desk.api.problems import described
-from deferlearn.desk.display import read_display
 from deferlearn.desk.errors import Invalid
 from deferlearn.desk.principal import Principal, require
 from deferlearn.desk.times import iso
 
 router = APIRouter(prefix="/api/v1/queue", tags=["queue"])
-Answerer = Annotated[Principal, require("answers:write")]
+PERMISSION = "answers:write"
+Answerer = Annotated[Principal, require(PERMISSION)]
 Token = Annotated[str, Field(max_length=200, description="Of the lease.")]
 
 
@@ -86,14 +86,12 @@ def next_case(body: NextCase, desk: TheDesk, principal: Answerer) -> Any:
     lease = queue.lease_next(desk, expert_of(principal, body.expert))
     if lease is None:
         return Response(status_code=204)
-    with desk.database.reading() as connection:
-        display, _ = read_display(connection)
     return {
         "reading": lease.reading_id,
         "token": lease.token,
         "until": iso(lease.until),
         "case": lease.case_id,
-        "fields": display.seen(lease.fields),
+        "fields": lease.seen,
         "classes": lease.classes,
         "machine_answer": lease.machine_answer,
     }
