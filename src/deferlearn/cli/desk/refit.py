@@ -66,7 +66,7 @@ def refit(
     )
     if report["left_out"]:
         say(
-            f"{counted(report['left_out'], 'older case')} were left out: they are no longer like the newest ones."
+            f"Left out: {counted(report['left_out'], 'older case')}, no longer like the newest ones."
         )
     say(found.comparison.sentence)
     for note in report["notes"]:
