@@ -1,4 +1,4 @@
-"""Months at a desk that drifts, or not, if the truth of cases that experts read is known: a short benchmark."""
+"""Months at a desk that drifts or not, if the truth of cases that experts read is known, in short form."""
 
 import importlib.util
 from pathlib import Path
