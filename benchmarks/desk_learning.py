@@ -25,7 +25,8 @@ in nothing else than this:
 - *naive, checked*: on the older three quarters of these cases; put to work if it is better on the newest
   quarter of them, as if they were a random sample of all cases;
 - *refit*: as `deferlearn desk refit` does it, with recorded probabilities; put to work if its report
-  estimates fewer errors than those of the active model.
+  recommends it, which it does if fewer errors than those of the active model are estimated with a
+  confidence of 80%.
 
 Each way works at a desk of its own, with the same cases, coins and answers. Printed is the team's error
 from the second month on, with 95% intervals over 20 runs, and the differences between refit and the other
@@ -161,7 +162,7 @@ def next_model(
         fitted = fit_records(records, records.number <= last, active.card_, seed=seed)
         candidate = fitted.model.decider()
         found = compare_on(records, records.number > last, candidate, active)
-        return (candidate, last) if found.difference.mean < 0 else (active, seen)
+        return (candidate, last) if found.recommended else (active, seen)
     answered = np.unique(records.row)
     if way == "naive":
         return as_if_at_random(records, answered, seed), 0

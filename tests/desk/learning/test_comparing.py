@@ -75,6 +75,8 @@ def test_comparison_in_words() -> None:
     at_hand = KnownCases(np.arange(80), ones, human, np.zeros(80), np.full(80, 0.1))
     found = compare(better, policy, at_hand)
     assert found.is_better
+    assert found.recommended
+    assert "with a confidence of 80%, so activate it." in found.sentence
     assert found.unseen == 8
     assert found.sentence.startswith("The candidate is better than the active model: −740 errors")
     assert "8 cases is not known" in found.sentence
@@ -83,4 +85,23 @@ def test_comparison_in_words() -> None:
     same = compare(policy, policy, weighted)
     assert "It is not clear whether the candidate is better" in same.sentence
     assert "up to 20 times as much as another" in same.sentence
+    assert not same.recommended
+    assert "keep the active model" in same.sentence
     assert found.plain()["deferred"] == [0.1, 0.0]
+
+
+def test_equal_models_are_recommended_in_one_of_five_comparisons() -> None:
+    """With a confidence of 80%, four of five candidates that are no better are kept back."""
+    luck = np.random.default_rng(6)
+    machine_only, nothing = np.zeros(200, dtype=bool), np.full(200, np.nan)
+    at_hand = KnownCases(np.arange(200), np.ones(200), nothing, np.ones(200), np.full(200, 0.1))
+    recommended, better = 0, 0
+    for _ in range(1000):
+        one, other = (
+            Policy((luck.random(200) < 0.3).astype(float), machine_only) for _ in range(2)
+        )
+        found = compare(one, other, at_hand)
+        recommended += found.recommended
+        better += found.is_better
+    assert 0.16 < recommended / 1000 < 0.24
+    assert 0.01 < better / 1000 < 0.045

@@ -40,9 +40,10 @@ def refit(
 ) -> None:
     """Fit the next model on the desk's cases of known truth, and compare it with the active one.
 
-    Who was asked depended on the model, so cases are weighted by the probabilities that the desk recorded.
-    Both models are compared on the newest cases, which neither has seen. The new model is stored as a
-    candidate: nothing changes until a supervisor activates it.
+    Who was asked depended on the model, so what is not known of the other cases is filled in, and cases
+    that are no longer like the newest ones are left out. Both models are compared on the newest cases,
+    which neither has seen, and the new one is recommended or not. It is stored as a candidate: nothing
+    changes until a supervisor activates it.
     """
     with opened(COMMAND, config, database) as desk:
         from deferlearn.desk.desk import Desk
@@ -63,6 +64,10 @@ def refit(
         f"{counted(report['cases'], 'case')} of known truth, of which experts read "
         f"{report['read_by_experts']:,}, {report['audited']:,} of them as audits."
     )
+    if report["left_out"]:
+        say(
+            f"Left out: {counted(report['left_out'], 'older case')}, no longer like the newest ones."
+        )
     say(found.comparison.sentence)
     for note in report["notes"]:
         say(f"Note: {note}")

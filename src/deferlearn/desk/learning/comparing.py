@@ -22,10 +22,15 @@ import numpy as np
 
 from deferlearn._utils.types import Array, Bools, Index
 from deferlearn.desk.learning.population import read_chance, truth_weights
-from deferlearn.desk.monitoring.errors import wrong
 from deferlearn.desk.monitoring.figures import cases, percent
+from deferlearn.desk.monitoring.losses import Grades, losses
 from deferlearn.desk.monitoring.records import Records
 from deferlearn.evaluation.intervals import CONFIDENCE, Interval, t_quantile
+
+# A candidate is recommended if it is better with this confidence (one-sided). Waiting for 97.5%, as the
+# interval does, means to go on with a model of the past for months; to follow every small sign makes things
+# worse if nothing has changed, because the candidate has often learned from fewer cases.
+CONFIDENT = 0.8
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,7 @@ class Policy:
     Attributes
     ----------
     wrong : ndarray of shape (n_cases,)
-        Whether the machine's answer is wrong: 1 or 0.
+        Whether the machine's answer is wrong: 1 or 0; with grades, how many grades off it is.
     deferred : ndarray of bool of shape (n_cases,)
         Whether an expert takes the case.
     """
@@ -57,11 +62,15 @@ class Comparison:
     deferred : tuple of float
         The share that the candidate and the active model defer.
     machine_errors : tuple of float
-        How often their machines are wrong, over all cases.
+        How often their machines are wrong, or by how many grades, over all cases.
     largest_weight : float
         By how much the cases that count most count more than those that count least.
     unseen : int
         Cases that one of them defers and that could not have been read: the forecast stands in.
+    recommended : bool
+        Whether the candidate should be activated: it is better with a confidence of `CONFIDENT`.
+    in_grades : bool
+        Whether errors are grades off.
     """
 
     difference: Interval
@@ -70,6 +79,8 @@ class Comparison:
     machine_errors: tuple[float, float]
     largest_weight: float
     unseen: int
+    recommended: bool = False
+    in_grades: bool = False
 
     @property
     def is_better(self) -> bool:
@@ -79,9 +90,9 @@ class Comparison:
     @property
     def sentence(self) -> str:
         """The comparison in words."""
-        change = self.difference
+        change, errors = self.difference, "grades off" if self.in_grades else "errors"
         per = (
-            f"{_signed(1000 * change.mean)} errors per 1,000 cases (95% interval: "
+            f"{_signed(1000 * change.mean)} {errors} per 1,000 cases (95% interval: "
             f"{_signed(1000 * change.low)} to {_signed(1000 * change.high)})"
         )
         if change.high < 0:
@@ -100,6 +111,13 @@ class Comparison:
                 " The truth is known more often of some cases than of others: each case counts by the "
                 f"inverse of that probability, up to {self.largest_weight:.3g} times as much as another."
             )
+        if self.recommended:
+            text += f" It is better with a confidence of {percent(CONFIDENT)}, so activate it."
+        else:
+            text += (
+                f" It is not better with a confidence of {percent(CONFIDENT)}: keep the active model, and "
+                "refit when more is known."
+            )
         if self.unseen:
             text += (
                 f" What experts would have answered to {cases(self.unseen)} is not known, and was taken "
@@ -116,7 +134,9 @@ class Comparison:
             "machine_errors": list(self.machine_errors),
             "largest_weight": self.largest_weight,
             "unseen": self.unseen,
+            "in_grades": self.in_grades,
             "is_better": self.is_better,
+            "recommended": self.recommended,
             "sentence": self.sentence,
         }
 
@@ -132,7 +152,7 @@ class KnownCases:
     weights : ndarray of shape (n_cases,)
         By how many cases each stands for.
     expert_wrong : ndarray of shape (n_cases,)
-        Whether the expert who read the case was wrong, NaN if no expert did.
+        Whether the expert who read the case was wrong, or by how many grades; NaN if no expert did.
     read_probability : ndarray of shape (n_cases,)
         The probability that an expert reads the case, given that its truth is known.
     forecast : ndarray of shape (n_cases,)
@@ -144,9 +164,10 @@ class KnownCases:
     expert_wrong: Array
     read_probability: Array
     forecast: Array
+    in_grades: bool = False
 
 
-def known_cases(records: Records, period: Bools) -> KnownCases:
+def known_cases(records: Records, period: Bools, grades: Grades = ()) -> KnownCases:
     """What is known about the cases of a period.
 
     Parameters
@@ -155,13 +176,15 @@ def known_cases(records: Records, period: Bools) -> KnownCases:
         Cases.
     period : ndarray of bool of shape (n_cases,)
         The cases for which the result has to hold, whether their truth is known or not.
+    grades : tuple of str, default=()
+        The grades, if the classes of the models have an order.
 
     Returns
     -------
     KnownCases
     """
     known = np.array([one is not None for one in records.truth], dtype=bool)
-    human, forecast = expert_outcomes(records)
+    human, forecast = expert_outcomes(records, grades)
     read = np.zeros(len(records), dtype=bool)
     read[records.row] = True
     decided = (records.deferred[period], records.audited[period], records.probability[period])
@@ -169,7 +192,7 @@ def known_cases(records: Records, period: Bools) -> KnownCases:
     chance = read_chance(known[period], read[period], *decided)
     kept = known[period]
     rows = np.flatnonzero(period & known)
-    return KnownCases(rows, weights[kept], human[rows], chance[kept], forecast[rows])
+    return KnownCases(rows, weights[kept], human[rows], chance[kept], forecast[rows], bool(grades))
 
 
 def compare(
@@ -208,6 +231,8 @@ def compare(
         (float(share @ candidate.wrong), float(share @ active.wrong)),
         float(share.max() / share.min()),
         int((differ & ~read & (chance <= 0)).sum()),
+        _weighted_interval(losses[0] - losses[1], share, 2 * CONFIDENT - 1).high < 0,
+        at_hand.in_grades,
     )
 
 
@@ -220,13 +245,15 @@ def _weighted_interval(values: Array, share: Array, confidence: float) -> Interv
     return Interval(mean, mean - half, mean + half)
 
 
-def expert_outcomes(records: Records) -> tuple[Array, Array]:
+def expert_outcomes(records: Records, grades: Grades = ()) -> tuple[Array, Array]:
     """Whether the first expert who read each case was wrong, and what was expected of her.
 
     Parameters
     ----------
     records : Records
         Cases.
+    grades : tuple of str, default=()
+        The grades, if classes have an order: how many grades off she was.
 
     Returns
     -------
@@ -235,7 +262,7 @@ def expert_outcomes(records: Records) -> tuple[Array, Array]:
     forecast : ndarray of shape (n_cases,)
         The expected error; where the model expected nothing, the mean of those found.
     """
-    found = wrong(records.first_answer, records.truth)
+    found = losses(records.first_answer, records.truth, grades)
     usual = float(np.nanmean(found)) if not np.isnan(found).all() else 0.5
     expected = records.expected_expert
     return found, np.where(np.isnan(expected), usual, expected)

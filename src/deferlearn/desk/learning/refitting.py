@@ -22,20 +22,17 @@ from deferlearn.desk.database import now
 from deferlearn.desk.desk import Desk
 from deferlearn.desk.errors import Conflict, Invalid
 from deferlearn.desk.learning.comparing import Comparison, Policy, compare, known_cases
-from deferlearn.desk.learning.population import (
-    copies,
-    cut_weights,
-    lend_answers,
-    truth_weights,
-)
+from deferlearn.desk.learning.filling import Known, fill, like_the_newest
+from deferlearn.desk.learning.population import read_chance, truth_chance
 from deferlearn.desk.models import load_model, plain_card, store_model
 from deferlearn.desk.monitoring.case_tables import case_table
-from deferlearn.desk.monitoring.errors import wrong
+from deferlearn.desk.monitoring.losses import Grades, grades_of, losses
 from deferlearn.desk.monitoring.records import Records, read_records
 from deferlearn.desk.schema import model_report
 from deferlearn.tables import TableDecider, TableError, TabularTeam, fit_table
 from deferlearn.tables.cases import Cases
 from deferlearn.tables.columns import NUMBER, score_names
+from deferlearn.tables.encoder import TableEncoder
 from deferlearn.tables.frames import as_table
 from deferlearn.teams.parameters import share_of
 
@@ -45,6 +42,8 @@ HELD_OUT = 0.25
 LEAST_TRAINED, LEAST_COMPARED = 50, 20
 # Only so many of the newest cases are used.
 MOST_CASES = 200_000
+# So many cases are filled in for each one of known truth: more add no information.
+MOST_FILLED = 10
 
 
 @dataclass(frozen=True)
@@ -245,20 +244,20 @@ def fit_records(
     Fitted
     """
     luck = np.random.default_rng(seed)
-    known = np.array([one is not None for one in records.truth], dtype=bool) & rows
-    weights = np.zeros(len(records))
-    weights[rows] = truth_weights(
-        known[rows], records.deferred[rows], records.audited[rows], records.probability[rows]
-    )
-    used = np.flatnonzero(known)
-    _check_answered(records, card, known)
-    cut = cut_weights(weights[used])
-    taken = used[copies(cut, luck)]
-    answers, readers = _answers(records, card, used, luck)
-    cases = _cases(records, card, taken, answers[taken], readers)
+    rows = np.flatnonzero(rows)
+    known = _known(records, rows, card)
+    _check_answered(records, rows[known.has_truth], card)
+    start = like_the_newest(known)
+    rows, known = rows[start:], known.after(start)
+    truth, answer = fill(known, luck)
+    n_known = int(known.has_truth.sum())
+    taken = np.arange(len(rows))
+    if len(rows) > MOST_FILLED * n_known:
+        taken = np.sort(luck.choice(len(rows), MOST_FILLED * n_known, replace=False))
+    answers, readers = _answers(records, card, rows, answer)
+    cases = _cases(records, card, rows[taken], truth[taken], answers[taken], readers)
     experts = card.get("experts") or []
-    numbers = [one for one, kind in card["columns"].items() if kind == NUMBER]
-    scores = score_names(card.get("machine_score"))
+    numbers, categories = _kinds(card)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -268,8 +267,8 @@ def fit_records(
                 capacity={row["expert"]: float(row["share"]) for row in experts} or None,
                 alpha=None if card["tuned"] else card["alpha"],
                 seed=seed,
-                number=[one for one in numbers if one not in scores],
-                category=[one for one in card["columns"] if one not in numbers],
+                number=numbers,
+                category=categories,
                 n_jobs=n_jobs,
             )
         except (TableError, ValueError) as error:
@@ -278,24 +277,46 @@ def fit_records(
             ) from error
     read = np.zeros(len(records), dtype=bool)
     read[records.row] = True
+    used = rows[known.has_truth]
     facts = {
-        "cases": len(used),
+        "cases": n_known,
         "read_by_experts": int(read[used].sum()),
         "audited": int((read & records.audited & ~records.deferred)[used].sum()),
+        "first_case": int(records.number[rows[0]]),
+        "left_out": start,
         "rows": len(taken),
-        "largest_weight": float(cut.max()),
-        "largest_weight_before_cutting": float((weights[used] / weights[used].min()).max()),
         "notes": sorted({str(one.message) for one in caught if one.category is UserWarning}),
     }
-    model.card_["rows"] = len(used)
+    model.card_["rows"] = n_known
     return Fitted(model, facts)
 
 
-def _check_answered(records: Records, card: dict[str, Any], known: Bools) -> None:
+def _known(records: Records, rows: Index, card: dict[str, Any]) -> Known:
+    """Features, truths and answers of some cases."""
+    table = as_table(table_of(card, [records.content[row] for row in rows.tolist()]))
+    numbers, categories = _kinds(card)
+    encoder = TableEncoder(number=numbers, category=categories, score=card.get("machine_score"))
+    truth, answer = records.truth[rows], records.first_answer[rows]
+    decided = records.deferred[rows], records.audited[rows], records.probability[rows]
+    known, read = (np.array([one is not None for one in part], bool) for part in (truth, answer))
+    chance = truth_chance(known, *decided)
+    features = encoder.fit(table).transform(table)
+    return Known(features, truth, answer, chance, chance * read_chance(known, read, *decided))
+
+
+def _kinds(card: dict[str, Any]) -> tuple[list[str], list[str]]:
+    """The columns of a model that are numbers, but no scores, and those that are categories."""
+    scores = score_names(card.get("machine_score"))
+    numbers = [one for one, kind in card["columns"].items() if kind == NUMBER]
+    categories = [one for one in card["columns"] if one not in numbers]
+    return [one for one in numbers if one not in scores], categories
+
+
+def _check_answered(records: Records, rows: Index, card: dict[str, Any]) -> None:
     """A team learns from the experts' answers, too; those of others do not count if it names its own."""
     named = {row["expert"] for row in card.get("experts") or []}
-    read = zip(records.row.tolist(), records.expert, strict=True)
-    if not any(known[row] and (not named or who in named) for row, who in read):
+    read, known = zip(records.row.tolist(), records.expert, strict=True), set(rows.tolist())
+    if not any(row in known and (not named or who in named) for row, who in read):
         raise Conflict(
             "No expert of the model has answered any of the cases to learn from: a refit needs answers of "
             "experts beside the truth."
@@ -303,44 +324,33 @@ def _check_answered(records: Records, card: dict[str, Any], known: Bools) -> Non
 
 
 def _answers(
-    records: Records, card: dict[str, Any], used: Index, luck: np.random.Generator
+    records: Records, card: dict[str, Any], rows: Index, filled: Labels
 ) -> tuple[Labels, tuple[str, ...]]:
-    """A column per expert, or one for all of them, with answers lent to cases that nobody read."""
+    """A column per expert with the answers that she gave, or one for all of them that is filled in."""
     experts = [row["expert"] for row in card.get("experts") or []]
     if experts:
         table = np.full((len(records), len(experts)), None, dtype=object)
         for row, who, value in zip(records.row, records.expert, records.value, strict=True):
             if who in experts:
                 table[row, experts.index(who)] = value
-        return table, tuple(experts)
-    one = records.first_answer
-    one[used] = lend_answers(
-        one[used],
-        records.truth[used],
-        records.expected_machine[used],
-        records.deferred[used],
-        records.probability[used],
-        luck,
-    )
-    return one[:, None], ("experts",)
+        return table[rows], tuple(experts)
+    return filled[:, None], ("experts",)
 
 
 def _cases(
     records: Records,
     card: dict[str, Any],
     rows: Index,
+    truth: Labels,
     answers: Labels,
     readers: tuple[str, ...],
 ) -> Cases:
     contents = [records.content[row] for row in rows.tolist()]
-    truth = np.array([str(records.truth[row]) for row in rows.tolist()])
+    truth = np.array([str(one) for one in truth])
     group = card.get("group")
-    repeated = len(np.unique(rows)) < len(rows)
     groups = None
     if group is not None and all(one.get(group) is not None for one in contents):
         groups = np.array([str(one[group]) for one in contents], dtype=object)
-    elif repeated:  # copies of a case stay together
-        groups = np.array([str(number) for number in records.number[rows]], dtype=object)
     graded = bool(card.get("graded"))
     present = set(truth.tolist())
     return Cases(
@@ -381,17 +391,20 @@ def compare_on(
     -------
     Comparison
     """
-    at_hand = known_cases(records, period)
+    grades = grades_of(active.card_)
+    at_hand = known_cases(records, period, grades)
     contents = [records.content[row] for row in at_hand.rows.tolist()]
     truth = records.truth[at_hand.rows]
-    one, other = (_policy(decider, contents, truth) for decider in (candidate, active))
+    one, other = (_policy(decider, contents, truth, grades) for decider in (candidate, active))
     return compare(one, other, at_hand)
 
 
-def _policy(decider: TableDecider, contents: list[dict[str, Any]], truth: Any) -> Policy:
+def _policy(
+    decider: TableDecider, contents: list[dict[str, Any]], truth: Any, grades: Grades
+) -> Policy:
     """What a model does with some cases."""
     decided = decider.decide(table_of(decider.card_, contents))
-    errors = wrong(decided.machine_answer.astype(object), truth)
+    errors = losses(decided.machine_answer.astype(object), truth, grades)
     return Policy(errors, np.asarray(decided.deferred, dtype=bool))
 
 

@@ -16,7 +16,7 @@ from deferlearn.desk.errors import Conflict, DeskError, NotFound
 from deferlearn.desk.fields import judge_fields
 from deferlearn.desk.judging import Judge, Judgement
 from deferlearn.desk.learning.comparing import Comparison, Policy, compare, known_cases
-from deferlearn.desk.monitoring.errors import wrong
+from deferlearn.desk.monitoring.losses import grades_of, losses, most_lost
 from deferlearn.desk.monitoring.records import read_records
 from deferlearn.desk.rules import hold_configuration, read_setting, store_setting
 from deferlearn.desk.schema import case, model, setting, shadow
@@ -221,16 +221,17 @@ def shadow_comparison(desk: Desk, model_id: int) -> Comparison | None:
     if records is None:
         return None
     along = np.array([number in rows for number in records.number.tolist()], dtype=bool)
-    at_hand = known_cases(records, along)
+    grades = grades_of(desk.judge(model_id).card)
+    at_hand = known_cases(records, along, grades)
     used = at_hand.rows
     if len(used) < 2:
         return None
     own = [rows[number] for number in records.number[used].tolist()]
     said = np.array([row.machine_answer for row in own], dtype=object)
     # A case that the candidate cannot read is deferred, so its answer does not count.
-    errors = np.nan_to_num(wrong(said, records.truth[used]), nan=1.0)
+    errors = np.nan_to_num(losses(said, records.truth[used], grades), nan=most_lost(grades))
     candidate = Policy(errors, np.array([row.deferred for row in own], dtype=bool))
     active = Policy(
-        wrong(records.machine_answer[used], records.truth[used]), records.deferred[used]
+        losses(records.machine_answer[used], records.truth[used], grades), records.deferred[used]
     )
     return compare(candidate, active, at_hand)

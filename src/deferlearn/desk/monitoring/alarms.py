@@ -27,7 +27,8 @@ from deferlearn.desk.judging import Judge
 from deferlearn.desk.monitoring import watches
 from deferlearn.desk.monitoring.case_tables import codes_of
 from deferlearn.desk.monitoring.evidence import Evidence
-from deferlearn.desk.monitoring.figures import percent
+from deferlearn.desk.monitoring.figures import number, percent
+from deferlearn.desk.monitoring.losses import grades_of, losses, most_lost
 from deferlearn.desk.monitoring.observations import (
     Seen,
     new_audits,
@@ -103,6 +104,7 @@ class _News(NamedTuple):
     happened: float
     n_cases: int
     expected: float
+    in_grades: bool = False
 
 
 def advance(desk: Desk) -> list[Alarm]:
@@ -179,27 +181,33 @@ def _of_cases(judge: Judge, seen: Seen, n_experts: int) -> Iterator[_News]:
 
 
 def _of_audits(judge: Judge, seen: Seen, n_experts: int) -> Iterator[_News]:
-    differ = np.array([row.value != row.machine_answer for row in seen.rows], dtype=np.float64)
-    # Who disagree are not both right, so one of both errs at least as often.
+    grades = grades_of(judge.card)
+    worst = most_lost(grades)
+    differ = losses(seen.column("value"), seen.column("machine_answer"), grades)
+    # Two answers are no farther from each other than both are from the truth.
     expected = seen.expected_machine + seen.expected_expert
-    bets = watches.error_bets(differ, np.minimum(expected, 1.0))
-    yield _news(DISAGREEMENT, "", bets, differ, expected)
+    bets = watches.error_bets(differ, np.minimum(expected, worst), worst)
+    yield _news(DISAGREEMENT, "", bets, differ, expected, in_grades=bool(grades))
 
 
 def _of_truths(judge: Judge, seen: Seen, n_experts: int) -> Iterator[_News]:
     # One row per answer: the machine's error counts once per case.
     numbers = [row.case_number for row in seen.rows]
     _, first = np.unique(numbers, return_index=True)
-    wrong = np.array([row.machine_answer != row.truth for row in seen.rows], dtype=np.float64)
-    wrong, foreseen = wrong[np.sort(first)], seen.expected_machine[np.sort(first)]
-    yield _news(MACHINE, "", watches.error_bets(wrong, foreseen), wrong, foreseen)
+    grades = grades_of(judge.card)
+    worst, graded, once = most_lost(grades), bool(grades), np.sort(first)
+    own = losses(seen.column("machine_answer"), seen.column("truth"), grades)[once]
+    foreseen = seen.expected_machine[once]
+    bets = watches.error_bets(own, foreseen, worst)
+    yield _news(MACHINE, "", bets, own, foreseen, in_grades=graded)
     names = np.array([row.name or "" for row in seen.rows])
-    said = np.array([row.value != row.truth for row in seen.rows], dtype=np.float64)
+    said = losses(seen.column("value"), seen.column("truth"), grades)
     for name in np.unique(names[names != ""]).tolist():
         hers = names == name
-        bets = watches.error_bets(said[hers], seen.expected_expert[hers])
+        foreseen = seen.expected_expert[hers]
+        bets = watches.error_bets(said[hers], foreseen, worst)
         rate = watches.RATE / max(n_experts, 1)
-        yield _news(EXPERT, name, bets, said[hers], seen.expected_expert[hers], rate)
+        yield _news(EXPERT, name, bets, said[hers], foreseen, rate, in_grades=graded)
 
 
 def _news(
@@ -209,10 +217,13 @@ def _news(
     happened: Array,
     expected: Array,
     rate: float = watches.RATE,
+    *,
+    in_grades: bool = False,
 ) -> _News:
     used = ~np.isnan(happened) & ~np.isnan(expected)
     total = float(expected[used].sum())
-    return _News(kind, subject, rate, bets, float(happened[used].sum()), int(used.sum()), total)
+    found = float(happened[used].sum())
+    return _News(kind, subject, rate, bets, found, int(used.sum()), total, in_grades)
 
 
 def _store(
@@ -318,16 +329,22 @@ def _raise(
 
 def _sentence(news: _News, counts: dict[str, Any]) -> str:
     n = max(counts["count"], 1)
-    share, expected = percent(counts["happened"] / n), percent(counts["expected"] / n)
-    errors = f"was wrong in {share} of {n:,} cases of known truth; {expected} was expected."
+    words = number if news.in_grades else percent
+    share, expected = words(counts["happened"] / n), words(counts["expected"] / n)
+    if news.in_grades:
+        errors = f"was {share} grades off on average in {n:,} cases of known truth"
+        differ = f"were {share} grades apart on average in"
+    else:
+        errors = f"was wrong in {share} of {n:,} cases of known truth"
+        differ = f"disagreed in {share} of"
+    errors += f"; {expected} was expected."
     found = {
         UNUSUAL: f"{share} of {n:,} cases were unlike the training cases; {expected} would be usual.",
         DEFERRED: f"{share} of {n:,} cases were deferred; the budget is {expected}.",
         COLUMN: f"Column {news.subject!r} is no longer distributed as in training.",
         MACHINE: f"The machine {errors}",
         DISAGREEMENT: (
-            f"The machine and experts disagreed in {share} of {n:,} audited cases; at most {expected} was "
-            "expected."
+            f"The machine and experts {differ} {n:,} audited cases; at most {expected} was expected."
         ),
         EXPERT: f"{news.subject} {errors}",
     }[news.kind]

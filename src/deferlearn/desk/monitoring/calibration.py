@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from deferlearn.desk.monitoring.figures import Figure, cases, percent
+from deferlearn._utils.types import Array
+from deferlearn.desk.monitoring.figures import Figure, cases, number, percent
+from deferlearn.desk.monitoring.losses import Grades, most_lost
 from deferlearn.evaluation.intervals import (
     CONFIDENCE,
     NOTHING,
@@ -17,6 +19,8 @@ from deferlearn.evaluation.intervals import (
     single_critical,
 )
 
+# What the name of a figure ends with if its unit is a grade.
+IN_GRADES = ", in grades"
 # So many groups of about equally many cases are compared, if there are enough cases.
 MOST_GROUPS, LEAST_CASES = 5, 20
 
@@ -30,7 +34,7 @@ class Group:
     expected : float
         The mean of the expected errors.
     found : Interval
-        The share of the cases that were wrong.
+        The share of the cases that were wrong; with grades, how many grades off the answers were.
     count : int
         The number of cases.
     """
@@ -40,7 +44,9 @@ class Group:
     count: int
 
 
-def calibration(who: str, errors: ArrayLike, expected: ArrayLike) -> tuple[Figure, list[Group]]:
+def calibration(
+    who: str, errors: ArrayLike, expected: ArrayLike, grades: Grades = ()
+) -> tuple[Figure, list[Group]]:
     """Compare the errors that were expected with those that were found.
 
     Which cases are known does not matter, as long as it does not depend on whether the answer was wrong:
@@ -51,9 +57,11 @@ def calibration(who: str, errors: ArrayLike, expected: ArrayLike) -> tuple[Figur
     who : str
         Whose errors they are, such as "the machine".
     errors : array-like of shape (n_cases,)
-        1 wrong, 0 right, NaN not known.
+        1 wrong, 0 right, NaN not known; with grades, how many grades off.
     expected : array-like of shape (n_cases,)
-        The expected error, NaN where there is none.
+        The expected error in the same unit, NaN where there is none.
+    grades : tuple of str, default=()
+        The grades, if classes have an order.
 
     Returns
     -------
@@ -65,31 +73,44 @@ def calibration(who: str, errors: ArrayLike, expected: ArrayLike) -> tuple[Figur
     found, foreseen = np.asarray(errors, dtype=np.float64), np.asarray(expected, dtype=np.float64)
     known = ~np.isnan(found) & ~np.isnan(foreseen)
     found, foreseen = found[known], foreseen[known]
-    n, name = len(found), "errors above those expected"
+    n, name = len(found), "errors above those expected" + (IN_GRADES if grades else "")
     if not n:
         sentence = f"Nothing is known yet of errors of {who} that were expected."
         return Figure(name, NOTHING, 0, sentence, who, 0.0), []
     rows = np.arange(n)
-    interval = mean_interval(found - foreseen, rows, (-1.0, 1.0), single_critical(rows, CONFIDENCE))
-    sentence = (
-        f"Of {cases(n)}, {who} had {percent(float(found.mean()))} wrong; "
-        f"{percent(float(foreseen.mean()))} was expected: "
-    )
+    worst, critical = most_lost(grades), single_critical(rows, CONFIDENCE)
+    interval = mean_interval(found - foreseen, rows, (-worst, worst), critical)
+    means = float(found.mean()), float(foreseen.mean())
+    if grades:
+        sentence = f"In {cases(n)}, the answers of {who} were {number(means[0])} grades off on "
+        sentence += f"average; {number(means[1])} was expected: "
+    else:
+        sentence = f"Of {cases(n)}, {who} had {percent(means[0])} wrong; "
+        sentence += f"{percent(means[1])} was expected: "
     if interval.low > 0:
-        sentence += "errors are more frequent than expected."
+        sentence += f"errors are {'larger' if grades else 'more frequent'} than expected."
     elif interval.high < 0:
-        sentence += "errors are rarer than expected."
+        sentence += f"errors are {'smaller' if grades else 'rarer'} than expected."
     else:
         sentence += "the difference may be chance."
-    return Figure(name, interval, n, sentence, who, 0.0), _groups(found, foreseen)
+    return Figure(name, interval, n, sentence, who, 0.0), _groups(found, foreseen, grades)
 
 
-def _groups(found: np.ndarray, foreseen: np.ndarray) -> list[Group]:
+def _groups(found: Array, foreseen: Array, grades: Grades) -> list[Group]:
     n_groups = min(MOST_GROUPS, max(len(found) // LEAST_CASES, 1))
     order = np.argsort(foreseen, kind="stable")
     groups = []
     for rows in np.array_split(order, n_groups):
-        hits, n = int(found[rows].sum()), len(rows)
-        low, high = share_interval(hits, n, method="wilson")
-        groups.append(Group(float(foreseen[rows].mean()), Interval(hits / n, low, high), n))
+        groups.append(Group(float(foreseen[rows].mean()), _mean(found[rows], grades), len(rows)))
     return groups
+
+
+def _mean(found: Array, grades: Grades) -> Interval:
+    """The mean error of some cases with its interval."""
+    n = len(found)
+    if grades:
+        rows = np.arange(n)
+        ends = 0.0, most_lost(grades)
+        return mean_interval(found, rows, ends, single_critical(rows, CONFIDENCE))
+    hits = int(found.sum())
+    return Interval(hits / n, *share_interval(hits, n, method="wilson"))

@@ -104,9 +104,7 @@ def machine_error(
     return Figure(name, interval, seen, sentence)
 
 
-def expert_error(
-    name: str, errors: ArrayLike, expected: ArrayLike | None = None, *, judge: str = "the truth"
-) -> Figure:
+def expert_error(name: str, errors: ArrayLike, expected: ArrayLike | None = None) -> Figure:
     """How often an expert errs on the cases that she is given.
 
     Parameters
@@ -116,9 +114,8 @@ def expert_error(
     errors : array-like of shape (n_answers,)
         For each of her answers: 1 wrong, 0 right, NaN not known.
     expected : array-like of shape (n_answers,) or None, default=None
-        The errors that the model expected; NaN where it expected nothing.
-    judge : str, default="the truth"
-        What answers were compared with.
+        The shares of errors that the model expected; NaN where it expected nothing. None for a model of
+        grades, which expects grades off.
 
     Returns
     -------
@@ -134,12 +131,12 @@ def expert_error(
             "expert's error",
             interval,
             0,
-            f"{judge.capitalize()} is not known of any answer of {name}.",
+            f"The truth is not known of any answer of {name}.",
             name,
         )
     sentence = (
         f"{name} was wrong in {percent(interval.mean)} of {cases(n)} that were given to her or him and of "
-        f"which {judge} is known (95% interval: {between(interval)})."
+        f"which the truth is known (95% interval: {between(interval)})."
     )
     if foreseen is not None:
         sentence += f" The model expected {percent(foreseen)}."

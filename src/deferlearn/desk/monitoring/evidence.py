@@ -132,6 +132,8 @@ def bets_on(happened: ArrayLike, limit: ArrayLike, factors: ArrayLike = FACTORS)
     ----------
     happened : array-like of shape (n_cases, ...)
         1 where the event happened, 0 where it did not, NaN where nothing was seen: there the bet is off.
+        Numbers in between are outcomes whose mean has the limit, such as how bad an answer is: that part of
+        the stake is won, and the rest is lost.
     limit : array-like of a shape that fits
         The probability of the event is at most this if nothing has changed.
     factors : array-like of shape (n_bets,)
@@ -140,15 +142,16 @@ def bets_on(happened: ArrayLike, limit: ArrayLike, factors: ArrayLike = FACTORS)
     Returns
     -------
     bets : ndarray of shape (n_cases, ..., n_bets)
-        Logarithms of the factors. For every probability up to the limit, the factors are 1 or less on
-        average.
+        Logarithms of the factors. For every probability, or mean, up to the limit, the factors are 1 or
+        less on average.
     """
     seen = np.asarray(happened, dtype=np.float64)[..., None]
     at_limit = np.clip(np.asarray(limit, dtype=np.float64), LEAST, MOST)[..., None]
     odds = at_limit / (1 - at_limit) * np.asarray(factors, dtype=np.float64)
     above = odds / (1 + odds)
-    won, lost = np.log(above / at_limit), np.log((1 - above) / (1 - at_limit))
-    return np.where(np.isnan(seen), 0.0, np.where(seen > 0, won, lost))
+    won, lost = above / at_limit, (1 - above) / (1 - at_limit)
+    factor = np.where(np.isnan(seen), 1.0, seen * won + (1 - seen) * lost)
+    return np.asarray(np.log(factor))
 
 
 def first_alarm(log_capitals: Array, rate: float) -> Array:

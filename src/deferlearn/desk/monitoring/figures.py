@@ -75,6 +75,18 @@ def percent(share: float) -> str:
     return f"−{text}" if share < 0 else text
 
 
+def number(value: float) -> str:
+    """A number that is no share, such as grades off, with as many digits as are of use.
+
+    Examples
+    --------
+    >>> from deferlearn.desk.monitoring.figures import number
+    >>> number(0.2345), number(0.0), number(-1.5), number(2.0)
+    ('0.23', '0', '−1.5', '2')
+    """
+    return f"{value:.2g}".replace("-", "−")
+
+
 def in_unit(seconds: float) -> tuple[str, str]:
     """A time span in the unit that people would use, with as many digits as are of use.
 

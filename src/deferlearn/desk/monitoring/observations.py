@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import Connection, select
 
 from deferlearn._utils.types import Array
@@ -38,6 +39,12 @@ class Seen:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def column(self, name: str) -> NDArray[np.object_]:
+        """One value per row."""
+        found = np.empty(len(self.rows), dtype=object)
+        found[:] = [getattr(row, name) for row in self.rows]
+        return found
 
     @property
     def expected_machine(self) -> Array:

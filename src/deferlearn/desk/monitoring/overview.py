@@ -15,6 +15,7 @@ from deferlearn.desk.monitoring.columns import column_shifts
 from deferlearn.desk.monitoring.dependence import both_wrong
 from deferlearn.desk.monitoring.errors import expert_error, machine_error, team_error, wrong
 from deferlearn.desk.monitoring.figures import Figure
+from deferlearn.desk.monitoring.losses import Grades, grades_of, losses
 from deferlearn.desk.monitoring.records import (
     Records,
     count_given_up,
@@ -46,12 +47,15 @@ class Overview:
         All numbers.
     calibration : dict
         Groups of cases by expected error, of the machine and of experts.
+    in_grades : bool
+        Whether these errors are grades off.
     """
 
     cases: int
     since: int | None
     figures: list[Figure]
     calibration: dict[str, list[Group]]
+    in_grades: bool = False
 
 
 def overview(desk: Desk, days: int = 7) -> Overview:
@@ -78,7 +82,7 @@ def overview(desk: Desk, days: int = 7) -> Overview:
     judge = desk.active_judge()
     card = judge.card
     budget = share_of(card["budget"], card["rows"]) if "budget" in card else None
-    figures, groups = figures_of(records, budget, moment.now, given_up)
+    figures, groups = figures_of(records, budget, moment.now, given_up, grades_of(card))
     for one in moment.configuration.active_experts:
         figures.append(load(one.name, loads.get(one.id, 0), worked, one.daily_limit))
     decider = getattr(judge, "decider", None)
@@ -87,7 +91,7 @@ def overview(desk: Desk, days: int = 7) -> Overview:
         figures += shifts(decider.guard, codes)
     is_cut = len(records) == MOST_CASES
     first = int(records.received_at[0]) if is_cut else None
-    return Overview(len(records), first, figures, groups)
+    return Overview(len(records), first, figures, groups, bool(grades_of(card)))
 
 
 def shifts(guard: Guard, codes: Array) -> list[Figure]:
@@ -96,7 +100,7 @@ def shifts(guard: Guard, codes: Array) -> list[Figure]:
 
 
 def figures_of(
-    records: Records, budget: float | None, now: int, given_up: int = 0
+    records: Records, budget: float | None, now: int, given_up: int = 0, grades: Grades = ()
 ) -> tuple[list[Figure], dict[str, list[Group]]]:
     """The numbers that records alone tell.
 
@@ -110,6 +114,8 @@ def figures_of(
         The time, for cases that still wait.
     given_up : int, default=0
         Audits that all experts passed.
+    grades : tuple of str, default=()
+        The grades, if the classes of the model have an order.
 
     Returns
     -------
@@ -142,14 +148,15 @@ def figures_of(
     said = wrong(records.value, records.truth[records.row])
     for name in sorted(set(records.expert)):
         hers = records.expert == name
-        figures.append(expert_error(str(name), said[hers], records.expected[hers]))
+        expected = None if grades else records.expected[hers]
+        figures.append(expert_error(str(name), said[hers], expected))
     human = wrong(reader, records.truth)
     figures.append(both_wrong(errors, human, records.read_probability)[0])
     groups = {}
-    for who, found, expected in (
-        ("the machine", errors, records.expected_machine),
-        ("experts", said, records.expected),
+    for who, answers, truths, foreseen in (
+        ("the machine", records.machine_answer, records.truth, records.expected_machine),
+        ("experts", records.value, records.truth[records.row], records.expected),
     ):
-        figure, groups[who] = calibration(who, found, expected)
+        figure, groups[who] = calibration(who, losses(answers, truths, grades), foreseen, grades)
         figures.append(figure)
     return figures, groups

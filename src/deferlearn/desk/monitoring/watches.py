@@ -34,29 +34,32 @@ SHIFT_ROOM = 0.1
 N_MARKS, MOST_CATEGORIES = 9, 20
 
 
-def error_limits(expected: ArrayLike) -> Array:
-    """Up to which probability errors are as expected."""
+def error_limits(expected: ArrayLike, worst: float = 1.0) -> Array:
+    """Up to which mean errors are as expected; `worst` is what the worst answer costs."""
     foreseen = np.asarray(expected, dtype=np.float64)
-    return np.minimum(np.maximum((1 + ROOM) * foreseen, foreseen + LEAST_ERROR), 0.95)
+    return np.minimum(np.maximum((1 + ROOM) * foreseen, foreseen + LEAST_ERROR), 0.95 * worst)
 
 
-def error_bets(wrong: ArrayLike, expected: ArrayLike) -> Array:
-    """Bets that answers are wrong more often than expected.
+def error_bets(errors: ArrayLike, expected: ArrayLike, worst: float = 1.0) -> Array:
+    """Bets that answers are worse than expected.
 
     Parameters
     ----------
-    wrong : array-like of shape (n_cases,)
-        1 wrong, 0 right, NaN not known.
+    errors : array-like of shape (n_cases,)
+        1 wrong, 0 right, or grades off; NaN not known.
     expected : array-like of shape (n_cases,)
-        The expected error of each case; NaN where there is none, where the bet is off.
+        The expected error of each case, in the same unit; NaN where there is none, where the bet is off.
+    worst : float, default=1
+        What the worst answer costs.
 
     Returns
     -------
     bets : ndarray of shape (n_cases, n_bets)
     """
     foreseen = np.asarray(expected, dtype=np.float64)
-    found = np.where(np.isnan(foreseen), np.nan, np.asarray(wrong, dtype=np.float64))
-    return bets_on(found, error_limits(np.where(np.isnan(foreseen), 0.5, foreseen)))
+    found = np.where(np.isnan(foreseen), np.nan, np.asarray(errors, dtype=np.float64) / worst)
+    limits = error_limits(np.where(np.isnan(foreseen), 0.5, foreseen), worst)
+    return bets_on(found, limits / worst)
 
 
 def unusual_bets(unusual: ArrayLike) -> Array:

@@ -9,7 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from deferlearn.desk.monitoring.calibration import Group
+from deferlearn.desk.monitoring.calibration import IN_GRADES
 from deferlearn.desk.monitoring.figures import Figure
 from deferlearn.desk.monitoring.overview import Overview
 from deferlearn.desk.pages.words import amount, distance, duration, percent
@@ -95,7 +95,7 @@ def sections_of(found: Overview) -> list[Section]:
     for name, heading, begins in _SECTIONS:
         own = [figure for figure in left if figure.name.startswith(begins)]
         left = [figure for figure in left if figure not in own]
-        pictures = _calibration(found.calibration) if name == "calibration" else []
+        pictures = _calibration(found) if name == "calibration" else []
         if own or pictures:
             shown = list(zip(own, _shown(own), strict=True))
             loud = [one for figure, one in shown if not figure.usual]
@@ -107,6 +107,8 @@ def sections_of(found: Overview) -> list[Section]:
 
 
 def _unit(figure: Figure) -> Callable[[float | None], str]:
+    if figure.name.endswith(IN_GRADES):
+        return amount
     return next((unit for start, unit in _UNITS if figure.name.startswith(start)), percent)
 
 
@@ -142,10 +144,11 @@ def _shown(figures: Sequence[Figure]) -> list[Shown]:
     return shown
 
 
-def _calibration(groups: dict[str, list[Group]]) -> list[Markup]:
+def _calibration(overview: Overview) -> list[Markup]:
     """Errors that came true against expected ones, with the line on which they would be equal."""
     pictures = []
-    for place, (who, found) in enumerate(groups.items()):
+    unit, errors = (amount, "grades off") if overview.in_grades else (percent, "errors")
+    for place, (who, found) in enumerate(overview.calibration.items()):
         if not found:
             continue
         most = max(max(group.expected, group.found.high) for group in found)
@@ -162,13 +165,12 @@ def _calibration(groups: dict[str, list[Group]]) -> list[Markup]:
         ]
         ideal = Line("as expected", "ideal", [0.0, most], [0.0, most], dots=False)
         described = "; ".join(
-            f"expected {percent(group.expected)}, found {percent(group.found.mean)}"
-            for group in found
+            f"expected {unit(group.expected)}, found {unit(group.found.mean)}" for group in found
         )
         pictures.append(
             chart(
-                Picture(f"calibration-{place}", f"Expected and found errors of {who}", described),
-                Axes("expected errors per 1,000 cases", "found per 1,000 cases"),
+                Picture(f"calibration-{place}", f"Expected and found {errors} of {who}", described),
+                Axes(f"expected {errors} per 1,000 cases", "found per 1,000 cases"),
                 [ideal],
                 points,
             )
