@@ -165,3 +165,12 @@ def test_one_decision_takes_less_than_two_milliseconds(files):
             judge.judge(fields)
             times.append(time.thread_time() - began)
         assert np.median(times) < 0.002
+
+
+def test_a_model_with_costs_of_mistakes_is_refused(tmp_path):
+    table = {name: column for name, column in make_cases(120).items() if name != "id"}
+    costs = {"classes": ["ill", "well"], "costs": [[0, 5], [1, 0]]}
+    cases = select_cases(table, "diagnosis", humans=READERS, cost_matrix=costs)
+    deferlearn.save(fit_table(cases, alpha=0.1), tmp_path / "costs.skops")
+    with pytest.raises(Invalid, match="without --cost-matrix"):
+        load_model((tmp_path / "costs.skops").read_bytes())

@@ -28,7 +28,9 @@ SHOWN = [column for column in model.c if column.name != "blob"]
 
 
 def load_model(content: bytes) -> TableDecider:
-    """The part of a model file that decides; a file that `deferlearn.load` does not trust is refused.
+    """The part of a model file that decides.
+
+    A file that `deferlearn.load` does not trust is refused, and so is a model with a cost matrix.
 
     Parameters
     ----------
@@ -43,10 +45,17 @@ def load_model(content: bytes) -> TableDecider:
         path = Path(folder) / "model.skops"
         path.write_bytes(content)
         try:
-            return load_decider(path)
+            decider = load_decider(path)
         except TableError as error:
             reason = str(error).replace(str(path), "the file")
             raise Invalid(f"This is not a model that can be used: {reason}") from error
+    # Alarms, calibration and comparisons count errors, or grades off: not what mistakes cost.
+    if decider.card_.get("cost_matrix") is not None:
+        raise Invalid(
+            "The model expects costs, because it was fitted with a cost matrix, and the desk counts errors: "
+            "fit it without --cost-matrix."
+        )
+    return decider
 
 
 def store_model(
