@@ -52,8 +52,8 @@ def load_model(content: bytes) -> TableDecider:
     # Alarms, calibration and comparisons count errors, or grades off: not what mistakes cost.
     if decider.card_.get("cost_matrix") is not None:
         raise Invalid(
-            "The model expects costs, because it was fitted with a cost matrix, and the desk counts errors: "
-            "fit it without --cost-matrix."
+            "The model expects costs, because it was fitted with a cost matrix, but the desk counts "
+            "errors: fit it without --cost-matrix."
         )
     return decider
 
