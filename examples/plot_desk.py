@@ -4,7 +4,8 @@ A day at the desk: is the machine still right, and who has time?
 
 A fitted model is only the beginning. At the :doc:`desk </desk/index>`, cases arrive, and the model decides
 at once who takes each of them. Experts answer within their limits, and random audits tell how often the
-machine errs. This story makes a desk in a temporary folder, and plays the laboratory and its five readers.
+machine errs. This example makes a desk in a temporary folder, and plays the parts of the laboratory and of
+its five readers.
 """
 
 # %%
@@ -68,8 +69,8 @@ write("cases.csv", [epoch(row) for row in old])
 # %%
 # Four commands make the desk: the model, the desk with its database, a rule, and a key for programs. The
 # networks cannot be retrained, so their votes are the machine's scores. Each reader may take 5% of the
-# cases. A tenth of the machine's cases go to a reader, too: much, so that one day shows something. The
-# limits of the readers are those of a day with 2,000 cases.
+# cases. A tenth of the machine's cases go to a reader, too: that is a lot, so that one day is enough to
+# show something. The limits of the readers are those of a day with 2,000 cases.
 
 program = shutil.which("deferlearn", path=Path(sys.executable).parent)
 
@@ -108,7 +109,7 @@ atexit.register(server.kill)  # if this program ends before the day does
 
 
 def call(method, path, body=None):
-    """A request to the desk; None if it has nothing to say."""
+    """A request to the desk; None if the reply is empty."""
     request = urllib.request.Request(address + path, method=method)
     request.add_header("Authorization", f"Bearer {key.strip()}")
     request.add_header("Content-Type", "application/json")
@@ -150,9 +151,10 @@ share = np.mean([deferred for deferred, _ in answered_by.values()])
 print(f"the machine gave {share:.0%} of {len(answered_by):,} cases to readers")
 
 # %%
-# How often is the machine wrong in the cases that it keeps? The desk knows that from the audits alone: they
-# are few, and the interval says how much they tell. Here the truth of all cases is known, so we can look
-# whether the interval is right. The limits of the readers are never exceeded, and audits count.
+# How often is the machine wrong in the cases that it keeps? The desk estimates this from the audits alone.
+# They are few, and the interval says how much they tell. Here the truth of all cases is known, so we can
+# see whether the interval is right. The limits of the readers are never exceeded, and audits count towards
+# them.
 
 
 def shown(figures, name):
@@ -213,7 +215,7 @@ tell(experts_errors["reader_4"])
 
 # %%
 # So the desk should learn. `deferlearn desk refit` fits the next model on three quarters of the day, and
-# compares it with the present one on the rest of it, case by case. If the difference is not clear, the
+# compares it with the present one on the rest of the day, case by case. If the difference is not clear, the
 # report says so. Nothing changes until a supervisor activates the new model.
 
 command("desk", "refit")

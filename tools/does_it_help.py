@@ -74,7 +74,7 @@ WHY = {
     "ten-digits": "The machine errs on {machine} already, and few errors are left to prevent.",
     **{
         f"stages-{k}": "The technologist alone errs on {human}, and the machine, which sees the answers of "
-        "six networks, on {machine}. Where the networks leave a doubt, a technologist often has it, too. "
+        "six networks, on {machine}. Where the networks are in doubt, a technologist often is, too. "
         "The team ({team}) asks about {asked} of the epochs."
         for k in range(1, 6)
     },
@@ -274,7 +274,7 @@ def budgets_where(comparison: Comparison, name: str, want: str) -> str:
 
 
 def advice(comparison: Comparison, name: str) -> str:
-    """Up to which budget asking this expert pays, in words."""
+    """At which budgets asking this expert pays, in words."""
     pays, harms = (budgets_where(comparison, name, want) for want in ("better", "worse"))
     cells = comparison.of(name)
     marks = [mark(cell, comparison.alone) for cell in cells]
@@ -288,7 +288,7 @@ def advice(comparison: Comparison, name: str) -> str:
 
 
 def least(comparison: Comparison, name: str) -> dict[str, Any]:
-    """The cell with the team's least mean error."""
+    """The cell with the team's lowest mean error."""
     return min(comparison.of(name), key=lambda cell: float(cell["team"]))
 
 

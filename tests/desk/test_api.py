@@ -48,7 +48,7 @@ def test_a_case_from_its_arrival_to_the_truth(database):
     assert again.status_code == 200
     assert again.json() == {**case, "created": False}
     other = {**sent, "fields": {"gain": 0.5}}
-    assert "another content" in is_problem(client.post("/api/v1/cases", json=other), 409)
+    assert "other content" in is_problem(client.post("/api/v1/cases", json=other), 409)
 
     lease = client.post("/api/v1/queue/next", json={"expert": 1}).json()
     assert (lease["case"], lease["fields"]) == (sent["id"], sent["fields"])

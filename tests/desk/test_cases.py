@@ -57,7 +57,7 @@ def test_the_same_case_is_stored_once(database):
     again = arrive(desk, "a", {"x": "y", "gain": 1.0}, actor="key:two")
     assert (first.created, again.created) == (True, False)
     assert first.number == again.number
-    with pytest.raises(Conflict, match="another content"):
+    with pytest.raises(Conflict, match="other content"):
         arrive(desk, "a", {"gain": 2, "x": "y"}, actor="key:one")
     assert count(desk, case) == count(desk, decision) == count(desk, reading) == 1
     assert len(rows(desk, audit_log, action="case.arrived")) == 1

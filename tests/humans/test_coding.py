@@ -88,9 +88,7 @@ def test_two_costs_are_class_weights():
 def test_costs_of_two_grades_are_in_the_order_of_the_classes():
     """Two classes are sorted: costs in another order would be those of the other mistake."""
     y, costs = np.array(["well", "ill"]), [[0, 5], [1, 0]]
-    with pytest.raises(
-        ValueError, match="are those of 'ill', 'well': give classes and cost_matrix"
-    ):
+    with pytest.raises(ValueError, match="belong to 'ill', 'well': give classes and cost_matrix"):
         code_classes(y, ["well", "ill"], costs)
     coding, _ = code_classes(y, ["ill", "well"], costs)
     assert coding.weights.tolist() == [5, 1]

@@ -1,8 +1,9 @@
 """Functions that only compiled code calls: they are compiled as far as their callers need it.
 
-By itself, numba makes machine code of each function, although a caller includes the code of the functions
-that it calls, optimises it as a part of its own, and makes machine code of that. Half of the time in LLVM
-went into code that never runs. Here such functions are translated for LLVM, and wait for their callers.
+Without this module, numba makes machine code of each function, although a caller includes the code of the
+functions that it calls, and optimises and compiles it as a part of its own. Half of the time in LLVM would
+go into code that never runs. Here such functions are only translated for LLVM, and are compiled with their
+callers.
 """
 
 from typing import Any
@@ -14,7 +15,7 @@ from numba.core.typed_passes import NativeLowering
 
 
 class _WithoutEnvironment:
-    """Code that is not loaded has no environment that could be set."""
+    """A code generator for code that is not loaded, and so has no environment to set."""
 
     def __init__(self, codegen: Any) -> None:
         self._codegen = codegen

@@ -152,8 +152,8 @@ CostMatrix = Annotated[
     column(
         'What mistakes cost, in units of one error: a file, or JSON as in \'{"classes": ["none", '
         '"severe"], "costs": [[0, 1], [8, 0]]}\', with a row per true class and a column per answer. In a '
-        "table the first column names the true classes, and the header the answers. Default: every "
-        "mistake costs 1, or 1 for each grade that it is off."
+        "table the first column names the true classes, and the header names the answers. Default: every "
+        "mistake costs 1, or with --grades 1 for each grade by which the answer is off."
     ),
 ]
 Alpha = Annotated[

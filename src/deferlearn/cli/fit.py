@@ -380,7 +380,7 @@ def _machine(card: dict[str, Any]) -> str:
 
 
 def _costs(card: dict[str, Any]) -> str:
-    """The worst mistake of a cost matrix, by which a matrix that was turned round is noticed."""
+    """The worst mistake of a cost matrix: it shows if rows and columns have been swapped."""
     classes, rows = card["cost_matrix"]["classes"], card["cost_matrix"]["costs"]
     most = max(max(row) for row in rows)
     truth = next(k for k, row in enumerate(rows) if most in row)

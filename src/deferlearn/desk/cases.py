@@ -115,7 +115,7 @@ def arrive(desk: Desk, case_id: str, fields: Mapping[str, Any], *, actor: str) -
     Raises
     ------
     Conflict
-        If there is a case with this id and another content, or no model is active.
+        If there is a case with this id and other content, or no model is active.
     Invalid
         If the model cannot read a field.
     """
@@ -223,7 +223,7 @@ def _store_all(
 def _known_case(one: _Prepared, number: int, digest: str) -> Arrived | Conflict:
     """What is said of a case whose id is known."""
     if digest != one.digest:
-        return Conflict(f"There is a case {one.sent.id!r} with another content already.")
+        return Conflict(f"There is already a case {one.sent.id!r} with other content.")
     return Arrived(one.sent.id, False, number)
 
 

@@ -64,8 +64,8 @@ def create(
     connection : Connection
         In a transaction that writes.
     name : str
-        Which program will use it. No other valid key has this name: the audit log tells programs apart by
-        their names.
+        Which program will use it. No other valid key may have this name: the audit log tells programs
+        apart by it.
     scopes : collection of str
         What it allows.
     actor : str
@@ -112,7 +112,7 @@ def create(
 
 def _is_taken(name: str) -> Conflict:
     return Conflict(
-        f"There is a valid key with the name {name!r} already: choose another name, or revoke that "
+        f"There is already a valid key with the name {name!r}: choose another name, or revoke that "
         "key first."
     )
 

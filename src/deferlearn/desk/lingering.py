@@ -1,8 +1,9 @@
-"""The end of a connection at which the client can still read the last reply.
+"""How a connection is closed so that the client can still read the last reply.
 
 A system that closes a socket with unread bytes, or gets bytes for one that is closed, tells the client that
-the connection is broken. The client may then lose a reply that it has not read yet. So first only the
-server's direction ends; what the client still sends is thrown away until it ends its own, for a while.
+the connection is broken. The client may then lose a reply that it has not read yet. So the server first
+ends only its own direction. It discards what the client still sends until the client ends the connection,
+or until some time has passed.
 """
 
 from __future__ import annotations
@@ -10,12 +11,12 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-# So long the client has to take the last reply and to end the connection.
+# How long the client has to take the last reply and to end the connection.
 LINGER_SECONDS = 2.0
 
 
 class LingeringTransport:
-    """A transport that ends in this way when it is closed; in all else it is the one that it wraps.
+    """A transport that is closed in this way; in all else it behaves like the one that it wraps.
 
     Parameters
     ----------
@@ -25,7 +26,7 @@ class LingeringTransport:
     Attributes
     ----------
     ends : bool
-        Whether nothing that comes is read any more.
+        Whether what the client sends is no longer read.
     """
 
     def __init__(self, transport: asyncio.Transport) -> None:

@@ -104,7 +104,7 @@ class _Refused(Collector):
     def collect(self) -> Iterable[CounterMetricFamily]:
         found = CounterMetricFamily(
             "deferlearn_desk_refused_connections",
-            "Connections that were ended because what came is no request.",
+            "Connections that the server ended because they sent no valid HTTP request.",
             labels=["status"],
         )
         for status, count in sorted(self.counts.items()):

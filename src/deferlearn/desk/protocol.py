@@ -206,7 +206,7 @@ class GuardedHttp(HttpToolsProtocol):
         """Say why the connection ends, after the replies to the requests that were read before."""
         if self.transport.is_closing():
             return
-        log.warning("refused what is no request", extra={"facts": {"status": status}})
+        log.warning("refused what is not a valid request", extra={"facts": {"status": status}})
         REFUSED[status] += 1
         self._is_refused = True
         reply = refusal(status, detail, {"Connection": "close"})

@@ -217,8 +217,8 @@ def _check_order_of_two(order: NDArray[Any], found: NDArray[Any]) -> None:
     """Refuse two grades whose costs would be taken in another order than the grades are given in."""
     if order.tolist() != found.tolist():
         raise ValueError(
-            f"classes={order.tolist()!r} are two, which are sorted, so that the rows and columns of "
-            f"cost_matrix are those of {shown(found.tolist())}: give classes and cost_matrix in this order."
+            f"classes={order.tolist()!r} has two classes, which are sorted, so the rows and columns of "
+            f"cost_matrix belong to {shown(found.tolist())}: give classes and cost_matrix in this order."
         )
 
 

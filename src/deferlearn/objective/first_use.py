@@ -1,7 +1,7 @@
 """The first use after installation: what nearly every use needs is compiled on two processors at once.
 
 numba compiles one function at a time in a process. So the kernels are compiled by a second process, which
-leaves them in numba's cache, while this one compiles the rounds. Whatever goes wrong there, this process
+leaves them in numba's cache, while this one compiles the rounds. If anything goes wrong there, this process
 compiles what it does not find in the cache.
 """
 
@@ -34,7 +34,7 @@ _done = False
 
 @contextmanager
 def _collecting_nothing() -> Iterator[None]:
-    """Compiling makes millions of objects that stay: a tenth of its time is the search for garbage."""
+    """Collect no garbage: compiling makes millions of objects that stay, and searching them costs time."""
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -52,7 +52,7 @@ def compile_kernels() -> None:
 
 
 def compile_on_first_use() -> None:
-    """See to it that what nearly every use needs is in numba's cache; at once if it is."""
+    """Put what nearly every use needs into numba's cache, if it is not there yet."""
     global _done
     with _lock:
         if not _done:

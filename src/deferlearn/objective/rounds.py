@@ -680,7 +680,7 @@ def _stand_by(
 
 
 def compile_rounds() -> None:
-    """Compile `advance` as `stage` calls it, before anything is at hand that it could be called with."""
+    """Compile `advance` for the types with which `stage` calls it, without any data."""
     numbers, matrix = np.zeros(1), np.zeros((1, 1))
     index, mask = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.bool_)
     samples = Samples(numbers, numbers, numbers, numbers, numbers, 0.0, True, False)

@@ -42,7 +42,7 @@ def headline(effect: Row, errors: dict[str, Row], told: PerThousand) -> str:
             else "; humans alone do better"
         )
         alone = told(means["human"])
-        made = f"make {alone}" if cost is None else f"cause a cost of {alone}"
+        made = f"make {alone}" if cost is None else f"cause costs of {alone}"
         end = f" Humans who read all 1,000 would {made}."
     if effect["answer"] == NOT_ASKED:
         costs = "" if cost is None else f", at a cost of {told(means['machine'])}"
@@ -107,7 +107,7 @@ def findings(numbers: Row, told: PerThousand) -> list[str]:
 
 
 def _by_costs(cost: Row, told: PerThousand) -> str:
-    """That errors do not count the same, and what they cost."""
+    """The costs of machine, team and humans by the model's cost matrix."""
     means = ", ".join(f"{who} {told(cost[who])}" for who in ("machine", "team", "human"))
     versus = cost["versus_human"]
     alone = {
@@ -257,8 +257,8 @@ def refit_answer(assistance: Row, told: PerThousand) -> str:
     fewer = "less" if by_cost else "fewer"
     size = told.more_or_fewer(row["difference"], fewer)
     span = told.between({"lower": low, "upper": high}, fewer)
-    compared = f"{size} {'in cost' if by_cost else 'errors'} than its machine alone ({span})"
-    makes = "causes" if by_cost else "makes"
+    compared = f"{size}{'' if by_cost else ' errors'} than its machine alone ({span})"
+    makes = "costs" if by_cost else "makes"
     at = f"{told(row['budget'])} of 1,000 cases"
     if assistance["pays"] == "yes":
         return (
@@ -270,7 +270,8 @@ def refit_answer(assistance: Row, told: PerThousand) -> str:
         gain = f"a cost of {least}" if by_cost else f"{least} errors"
         return (
             f"Asking humans does not pay for a team that is refitted on cases like these: no budget tried "
-            f"can avoid {gain} of 1,000 or more. The best one is {at}; the team then {makes} {compared}."
+            f"can avoid {gain} or more per 1,000 cases. The best one is {at}; the team then {makes} "
+            f"{compared}."
         )
     return (
         "It is not clear whether asking humans pays for a team that is refitted on cases like these. The "

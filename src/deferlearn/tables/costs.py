@@ -1,4 +1,4 @@
-"""What each answer to a case of each class costs: a matrix that a user gives, with the names of classes."""
+"""Cost matrices that users give, with the names of the classes: what each answer to each class costs."""
 
 import json
 import math

@@ -40,10 +40,10 @@ def refit(
 ) -> None:
     """Fit the next model on the desk's cases of known truth, and compare it with the active one.
 
-    Who was asked depended on the model, so what is not known of the other cases is filled in, and cases
-    that are no longer like the newest ones are left out. Both models are compared on the newest cases,
-    which neither has seen, and the new one is recommended or not. It is stored as a candidate: nothing
-    changes until a supervisor activates it.
+    Which cases experts read depended on the model, so the fit fills in what is not known of the others, and
+    leaves out cases that are no longer like the newest ones. Both models are compared on the newest cases,
+    which neither has seen, and the command says whether to activate the new one. It is
+    stored as a candidate: nothing changes until a supervisor activates it.
     """
     with opened(COMMAND, config, database) as desk:
         from deferlearn.desk.desk import Desk
@@ -66,7 +66,7 @@ def refit(
     )
     if report["left_out"]:
         say(
-            f"Left out: {counted(report['left_out'], 'older case')}, no longer like the newest ones."
+            f"The fit left out {counted(report['left_out'], 'older case')}, no longer like the newest ones."
         )
     say(found.comparison.sentence)
     for note in report["notes"]:

@@ -27,7 +27,7 @@ Writer = Annotated[Principal, require(PERMISSION)]
 Reader = Annotated[Principal, require("cases:read")]
 Cell = str | bool | int | float | None
 State = Literal["waiting", "answered"]
-# So many cases are looked up by one query.
+# The most cases that one query looks up.
 LOOKED_UP = 500
 
 

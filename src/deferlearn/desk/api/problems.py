@@ -16,7 +16,7 @@ from deferlearn.desk.refusals import MEDIA_TYPE, refusal
 
 # When to try again if the database cannot be used.
 RETRY_SECONDS = 5
-# So many errors of a body are named.
+# The most errors of a body that are named.
 MOST_ERRORS = 5
 
 

@@ -1,8 +1,9 @@
-"""A short way for what a busy desk is asked most: to take a case, to lease one, and to take an answer.
+"""A short way for the most frequent requests: to take a case, to lease one, and to take an answer.
 
-A framework takes longer to find out what an endpoint needs than the desk takes for the work. So a program's
-request that is in order goes straight to what its endpoint calls. All others go on to the endpoint, which
-says what is wrong: another type of content, a body that is not valid, a key that does not allow it.
+The framework takes longer to find out what an endpoint needs than the desk takes for the work. So a valid
+request of a program goes straight to the function that its endpoint calls. All others go on to the
+endpoint, which says what is wrong: another type of content, a body that is not valid, a key that does not
+allow it.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from deferlearn.desk.limits import replay
 from deferlearn.desk.principal import Principal, key_in, of_key
 
 _ANSWER = re.compile(r"/api/v1/queue/([1-9][0-9]{0,17})/answer")
-# So many leases and answers are worked on at a time, as in the framework.
+# How many leases and answers are worked on at a time: as many as in the framework.
 _THREADS = 40
 _leased, _given = TypeAdapter(queue.LeasedCase), TypeAdapter(queue.GivenAnswer)
 

@@ -1,8 +1,8 @@
 """Single cases that wait at the same time are stored together, whoever sent them.
 
-One transaction for many cases takes little longer than for one, and waits once for the disk. While one is
-under way, cases that arrive wait for the next, and so they do for a moment after it has begun. A case that
-comes alone waits for nothing.
+A transaction for many cases takes little longer than one for a single case, and waits for the disk only
+once. Cases that arrive during a transaction, or in a short time after it began, wait for the next one. A
+case that comes alone does not wait.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from deferlearn.desk.desk import Desk
 from deferlearn.desk.errors import DeskError
 from deferlearn.desk.principal import Principal, of_key
 
-# A transaction begins so many seconds after the one before, at the earliest.
+# The least time in seconds between the beginnings of two transactions.
 PAUSE = 0.02
 
 
 class Asked(NamedTuple):
-    """A request that is in order but for its key, at which nobody has looked yet.
+    """A request that is valid, except that its key has not been checked yet.
 
     Attributes
     ----------

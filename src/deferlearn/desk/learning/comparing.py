@@ -28,8 +28,8 @@ from deferlearn.desk.monitoring.records import Records
 from deferlearn.evaluation.intervals import CONFIDENCE, Interval, t_quantile
 
 # A candidate is recommended if it is better with this confidence (one-sided). Waiting for 97.5%, as the
-# interval does, means to go on with a model of the past for months; to follow every small sign makes things
-# worse if nothing has changed, because the candidate has often learned from fewer cases.
+# interval does, means to use an outdated model for months; following every small sign makes things worse
+# if nothing has changed, because the candidate has often learned from fewer cases.
 CONFIDENT = 0.8
 
 
@@ -112,11 +112,11 @@ class Comparison:
                 f"inverse of that probability, up to {self.largest_weight:.3g} times as much as another."
             )
         if self.recommended:
-            text += f" It is better with a confidence of {percent(CONFIDENT)}, so activate it."
+            text += f" The candidate is better with a confidence of {percent(CONFIDENT)}, so activate it."
         else:
             text += (
-                f" It is not better with a confidence of {percent(CONFIDENT)}: keep the active model, and "
-                "refit when more is known."
+                f" The candidate is not better with a confidence of {percent(CONFIDENT)}: keep the active "
+                "model, and refit when the truth of more cases is known."
             )
         if self.unseen:
             text += (
@@ -253,7 +253,7 @@ def expert_outcomes(records: Records, grades: Grades = ()) -> tuple[Array, Array
     records : Records
         Cases.
     grades : tuple of str, default=()
-        The grades, if classes have an order: how many grades off she was.
+        The grades, if classes have an order: how many grades off the expert was.
 
     Returns
     -------

@@ -1,25 +1,25 @@
 r"""What is not known of a case is filled in: its truth, and what an expert would have answered.
 
-Experts read the cases that the model deferred, and a random part of the others: the audits. Whoever fits
-the next model on these cases alone learns from hard cases, and to weigh them by the inverse of their
-probability leaves little: at a share of audits of 5%, a few dozen cases count twenty times as much as all
-others. But whether a case was read depended on its fields and on a coin, not on its truth. Given the
+Experts read the cases that the model deferred, and a random part of the others: the audits. A model that
+is fitted on these cases alone learns mostly from hard cases. Weights by the inverse of their probability
+help little: if 5% of the cases are audited, a few dozen cases count twenty times as much as all others.
+But whether a case was read depended on its fields and on chance, not on its truth. Given the
 fields, those of known truth are therefore like the others ("missing at random", Rubin, 1976), and the
 probability of each label, and of an error of the expert, can be learned from them. The model is then
 fitted on *all* cases, with draws from these probabilities where nothing is known (an imputation). Every
 step of the fit (classes, thresholds, budgets) sees the mixture that arrives at the desk.
 
 The probabilities are those of a logistic regression on the features or on a Gaussian kernel of them (by
-Nyström's approximation), whichever has the smaller loss on cases that it has not seen. If the curve were
-right, weights would only cost accuracy; where it does not fit everywhere, it would fit the cases that
-were read, and not the others. Cases count by the square root of the inverse of their probability, which
-lies between both (Shimodaira, 2000).
+Nyström's approximation), whichever has the smaller loss on cases that it has not seen. If the
+regression were right everywhere, weights would only cost accuracy. If it is not, a fit without weights
+suits the cases that were read, and not the others. The weight of a case is the square root of the inverse
+of its probability, which lies between both (Shimodaira, 2000).
 
 How far back cases are like those of today is found in the same way: the probabilities are learned from
 all cases, from the newer half, the newer quarter and so on, and each is judged by its loss on the newest
 ones. The longest window stays unless a shorter one is better by more than chance (in the spirit of
-Klinkenberg and Joachims, 2000). The loss of probabilities tells much more per case than counts of errors
-do.
+Klinkenberg and Joachims, 2000). Per case, the loss of probabilities tells much more than a count of
+errors.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Labels = NDArray[np.object_]
 
 # Points of the kernel, and folds in which both ways to learn probabilities are compared.
 POINTS, FOLDS = 100, 5
-# No case counts more than one that becomes known with this probability.
+# No case has a larger weight than one that becomes known with this probability.
 LEAST_CHANCE = 1e-3
 # Probabilities are never taken for certain: a single surprise would decide otherwise.
 LEAST = 0.01
@@ -127,7 +127,7 @@ def learn_chances(make: Any, features: Array, labels: NDArray[Any], chance: Arra
 
 
 def better_way(features: Array, labels: NDArray[Any], chance: Array) -> Any:
-    """Of `straight` and `curved` the one with the smaller loss on cases that it has not seen."""
+    """The one of `straight` and `curved` that has the smaller loss on cases it has not seen."""
     n = len(labels)
     if n < 2 * FOLDS or len(np.unique(labels)) < 2:
         return straight

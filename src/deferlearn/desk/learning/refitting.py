@@ -326,7 +326,7 @@ def _check_answered(records: Records, rows: Index, card: dict[str, Any]) -> None
 def _answers(
     records: Records, card: dict[str, Any], rows: Index, filled: Labels
 ) -> tuple[Labels, tuple[str, ...]]:
-    """A column per expert with the answers that she gave, or one for all of them that is filled in."""
+    """A column per expert with the answers of this expert, or one filled-in column for all of them."""
     experts = [row["expert"] for row in card.get("experts") or []]
     if experts:
         table = np.full((len(records), len(experts)), None, dtype=object)

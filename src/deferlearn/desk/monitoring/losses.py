@@ -1,8 +1,8 @@
 """What answers cost, in the unit in which models expect it: wrong answers, or grades off.
 
 A model of grades (`card["graded"]`) is fitted to be off by as few grades as possible, so the errors that it
-expects are grades off: two grades off cost twice as much as one. What is compared with them has to be in
-grades, too. Shares of wrong answers that are compared with nothing stay shares.
+expects are counted in grades: two grades off cost twice as much as one. What is compared with them has to
+be in grades, too. Shares of wrong answers that are not compared with expectations stay shares.
 """
 
 from __future__ import annotations
