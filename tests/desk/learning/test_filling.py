@@ -131,3 +131,16 @@ def test_old_cases_are_left_out_if_they_are_no_longer_like_the_newest(turns, lea
 def test_few_cases_are_all_used() -> None:
     luck = np.random.default_rng(5)
     assert like_the_newest(known_to(*desk(luck, 80, audits=1.0))) == 0
+
+
+def test_a_window_without_answers_is_not_better_for_that() -> None:
+    """Experts answered the first cases and the newest ones, and nothing has changed."""
+    starts = []
+    for seed in range(10):
+        X, truth, answer, *_ = desk(np.random.default_rng(seed), 300)
+        at = np.arange(300)
+        read = (at < 100) | (at >= 225)
+        starts.append(
+            like_the_newest(Known(X, truth, hidden(answer, read), np.ones(300), np.full(300, 0.5)))
+        )
+    assert np.mean(np.array(starts) == 0) >= 0.7

@@ -169,3 +169,13 @@ def test_only_candidates_that_exist_can_be_shadows(database):
             desk.database.write(
                 lambda connection, number=number: start_shadow(connection, number, actor="user:1")
             )
+
+
+def test_cases_before_a_change_are_used_if_only_they_were_answered(desk, content):
+    luck = np.random.default_rng(7)
+    add_rows(desk.database, content, 100, luck, audits=1.0)
+    add_rows(desk.database, content, 240, luck, angle=np.pi, first=101)
+    desk.database.write(
+        lambda connection: connection.execute(answer.delete().where(answer.c.case_number > 60))
+    )
+    assert refit(desk, actor="user:1").report["left_out"] == 0

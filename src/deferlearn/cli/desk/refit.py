@@ -68,6 +68,6 @@ def refit(
         say(
             f"The fit left out {counted(report['left_out'], 'older case')}, no longer like the newest ones."
         )
-    say(found.comparison.sentence)
+    say(f"{found.comparison.sentence} {found.comparison.advice}")
     for note in report["notes"]:
         say(f"Note: {note}")

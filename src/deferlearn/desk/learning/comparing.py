@@ -99,6 +99,8 @@ class Comparison:
             verdict = "The candidate is better than the active model"
         elif change.low > 0:
             verdict = "The candidate is worse than the active model"
+        elif self.recommended:
+            verdict = "The candidate is probably better than the active model"
         else:
             verdict = "It is not clear whether the candidate is better than the active model"
         text = (
@@ -111,19 +113,22 @@ class Comparison:
                 " The truth is known more often of some cases than of others: each case counts by the "
                 f"inverse of that probability, up to {self.largest_weight:.3g} times as much as another."
             )
-        if self.recommended:
-            text += f" The candidate is better with a confidence of {percent(CONFIDENT)}, so activate it."
-        else:
-            text += (
-                f" The candidate is not better with a confidence of {percent(CONFIDENT)}: keep the active "
-                "model, and refit when the truth of more cases is known."
-            )
         if self.unseen:
             text += (
                 f" What experts would have answered to {cases(self.unseen)} is not known, and was taken "
                 "from the model's expectation."
             )
         return text
+
+    @property
+    def advice(self) -> str:
+        """What to do, once, in the report of a refit.
+
+        Whoever looks at the same comparison every day, until it is clear, sees chance confirm anything.
+        """
+        if self.recommended:
+            return f"It is better with a confidence of {percent(CONFIDENT)} or more: activate it."
+        return "Keep the active model, and refit when the truth of more cases is known."
 
     def plain(self) -> dict[str, Any]:
         """Plain values."""
@@ -138,6 +143,7 @@ class Comparison:
             "is_better": self.is_better,
             "recommended": self.recommended,
             "sentence": self.sentence,
+            "advice": self.advice,
         }
 
 

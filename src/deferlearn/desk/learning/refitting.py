@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import tempfile
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,8 +44,9 @@ HELD_OUT = 0.25
 LEAST_TRAINED, LEAST_COMPARED = 50, 20
 # Only so many of the newest cases are used.
 MOST_CASES = 200_000
-# So many cases are filled in for each one of known truth: more add no information.
-MOST_FILLED = 10
+# So many cases are enough for each one of known truth, unless they are few: more that are filled in add no
+# information.
+MOST_FILLED, FEW = 10, 5_000
 
 
 @dataclass(frozen=True)
@@ -245,36 +248,36 @@ def fit_records(
     """
     luck = np.random.default_rng(seed)
     rows = np.flatnonzero(rows)
-    known = _known(records, rows, card)
-    _check_answered(records, rows[known.has_truth], card)
-    start = like_the_newest(known)
-    rows, known = rows[start:], known.after(start)
-    truth, answer = fill(known, luck)
+    with _told():
+        known = _known(records, rows, card)
+        _check_answered(records, rows[known.has_truth], card)
+        start = like_the_newest(known)
+        if not _are_answered(records, rows[start:][known.after(start).has_truth], card):
+            start = 0
+        rows, known = rows[start:], known.after(start)
+        truth, answer = fill(known, luck)
+    experts = card.get("experts") or []
     n_known = int(known.has_truth.sum())
-    taken = np.arange(len(rows))
-    if len(rows) > MOST_FILLED * n_known:
-        taken = np.sort(luck.choice(len(rows), MOST_FILLED * n_known, replace=False))
+    taken, most = np.arange(len(rows)), max(MOST_FILLED * n_known, FEW)
+    if len(rows) > most:
+        # At random, so that the mixture stays; but experts are told apart by what they answered themselves.
+        drawn = luck.choice(len(rows), most, replace=False)
+        taken = np.union1d(drawn, np.flatnonzero(known.has_both)) if experts else np.sort(drawn)
     answers, readers = _answers(records, card, rows, answer)
     cases = _cases(records, card, rows[taken], truth[taken], answers[taken], readers)
-    experts = card.get("experts") or []
     numbers, categories = _kinds(card)
-    with warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as caught, _told():
         warnings.simplefilter("always")
-        try:
-            model = fit_table(
-                cases,
-                budget=None if experts else share_of(card["budget"], card["rows"]),
-                capacity={row["expert"]: float(row["share"]) for row in experts} or None,
-                alpha=None if card["tuned"] else card["alpha"],
-                seed=seed,
-                number=numbers,
-                category=categories,
-                n_jobs=n_jobs,
-            )
-        except (TableError, ValueError) as error:
-            raise Invalid(
-                f"No model can be fitted on these cases: {str(error).rstrip('.')}."
-            ) from error
+        model = fit_table(
+            cases,
+            budget=None if experts else share_of(card["budget"], card["rows"]),
+            capacity={row["expert"]: float(row["share"]) for row in experts} or None,
+            alpha=None if card["tuned"] else card["alpha"],
+            seed=seed,
+            number=numbers,
+            category=categories,
+            n_jobs=n_jobs,
+        )
     read = np.zeros(len(records), dtype=bool)
     read[records.row] = True
     used = rows[known.has_truth]
@@ -312,11 +315,27 @@ def _kinds(card: dict[str, Any]) -> tuple[list[str], list[str]]:
     return [one for one in numbers if one not in scores], categories
 
 
-def _check_answered(records: Records, rows: Index, card: dict[str, Any]) -> None:
-    """A team learns from the experts' answers, too; those of others do not count if it names its own."""
+@contextmanager
+def _told() -> Iterator[None]:
+    """Say that cases cannot be learned from, instead of failing."""
+    try:
+        yield
+    except (TableError, ValueError) as error:
+        raise Invalid(
+            f"No model can be fitted on these cases: {str(error).rstrip('.')}."
+        ) from error
+
+
+def _are_answered(records: Records, rows: Index, card: dict[str, Any]) -> bool:
+    """Whether experts have answered any of these cases; those of the model, if it tells them apart."""
     named = {row["expert"] for row in card.get("experts") or []}
     read, known = zip(records.row.tolist(), records.expert, strict=True), set(rows.tolist())
-    if not any(row in known and (not named or who in named) for row, who in read):
+    return any(row in known and (not named or who in named) for row, who in read)
+
+
+def _check_answered(records: Records, rows: Index, card: dict[str, Any]) -> None:
+    """A team learns from the experts' answers, too."""
+    if not _are_answered(records, rows, card):
         raise Conflict(
             "No expert of the model has answered any of the cases to learn from: a refit needs answers of "
             "experts beside the truth."
