@@ -241,7 +241,7 @@ def _losses_on(known: Known, later: Index, earlier: Index, starts: list[int]) ->
     classes = np.unique(known.labels(earlier))
     read = known.has_both
     way = better_way(known.features[earlier], known.labels(earlier), known.truth_chance[earlier])
-    with_answers = later[read[later]]  # maybe none; then nothing is added
+    with_answers = later[read[later]]
     expert = earlier[read[earlier]]
     seen = known.with_truth(with_answers, known.labels(with_answers), classes)
     losses = []
@@ -250,7 +250,7 @@ def _losses_on(known: Known, later: Index, earlier: Index, starts: list[int]) ->
         chances = known.truth_by_features(rows, way)
         loss = chances.losses(known.features[later], known.labels(later))
         rows = expert[expert >= start]
-        if len(rows):
+        if len(rows) and len(with_answers):
             errors = known.mistakes_by_features(rows, classes, straight)
             loss[read[later]] += errors.losses(seen, known.mistakes(with_answers))
         else:  # this window knows nothing of experts, and is judged by the same cases nevertheless
