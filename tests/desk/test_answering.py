@@ -51,7 +51,7 @@ def test_an_answer_makes_the_case_final(database):
     desk = stub_desk(database, {"Ann": None})
     send(desk, "a", gain=0.5, answer="ill")
     lease = lease_next(desk, ANN)
-    assert (lease.case_id, lease.fields["gain"], lease.classes) == ("a", 0.5, ["ill", "well"])
+    assert (lease.case_id, lease.seen["gain"], lease.classes) == ("a", 0.5, ["ill", "well"])
     assert lease.machine_answer is None
     given = give_answer(desk, lease.reading_id, lease.token, "well", note="sure", actor="user:ann")
     assert given.final

@@ -5,8 +5,10 @@ import threading
 import pytest
 from sqlalchemy import update
 
+from deferlearn.desk import cases
 from deferlearn.desk.audit import verify
 from deferlearn.desk.cases import Arrived, arrive, arrive_all
+from deferlearn.desk.database import DatabaseUnavailable
 from deferlearn.desk.errors import Conflict, Invalid
 from deferlearn.desk.rules import touch
 from deferlearn.desk.schema import ANYONE, audit_log, case, decision, model, reading
@@ -80,6 +82,19 @@ def test_the_same_case_from_many_threads_is_stored_once(database):
     assert sorted(one.created for one in found) == [False] * 5 + [True]
     assert len({one.number for one in found}) == 1
     assert count(desk, reading) == 1
+
+
+def test_a_case_that_the_database_always_refuses_is_given_up(database, monkeypatch):
+    desk, tries = stub_desk(database), []
+
+    def refuse(*arguments):
+        tries.append(1)
+        raise cases._Again
+
+    monkeypatch.setattr(cases, "_store", refuse)
+    with pytest.raises(DatabaseUnavailable, match="could not be stored in 10 attempts"):
+        arrive(desk, "a", {"gain": 1}, actor="key:one")
+    assert (len(tries), count(desk, case)) == (cases.ATTEMPTS, 0)
 
 
 def test_some_of_many_cases_may_be_refused(database):

@@ -109,11 +109,11 @@ PIECE = b"x" * 16_384
 @pytest.mark.parametrize(
     "parts",
     [
-        [LINE + b"X-Long: ", *[PIECE] * 200],
-        [LINE, *[b"X-%d: %s\r\n" % (n, b"y" * 1000) for n in range(3000)]],
-        [b"GET /", *[PIECE] * 200],
-        [CHUNKED + b"1\r\nz\r\n0\r\nX-Trailer: ", *[PIECE] * 200],
-        [CHUNKED + b"1;", *[PIECE] * 200],
+        [LINE + b"X-Long: ", *[PIECE] * 50],
+        [LINE, *[b"X-%d: %s\r\n" % (n, b"y" * 1000) for n in range(800)]],
+        [b"GET /", *[PIECE] * 50],
+        [CHUNKED + b"1\r\nz\r\n0\r\nX-Trailer: ", *[PIECE] * 50],
+        [CHUNKED + b"1;", *[PIECE] * 50],
     ],
     ids=["one header", "many headers", "address", "trailer", "extension of a chunk"],
 )
@@ -286,8 +286,7 @@ def test_a_reply_may_take_longer_than_a_request(address, monkeypatch):
 
 
 def test_a_reply_is_not_lost_although_the_client_goes_on_sending(address):
-    # What the system may hold for a socket that does not read.
-    following = [PIECE] * 300
+    following = [PIECE] * (lingering.LINGER_BYTES // len(PIECE) - 1)
     with socket.create_connection(address, timeout=20) as connection:
         connection.sendall(LAST)
         for part in following:
@@ -310,6 +309,51 @@ def test_a_client_that_never_ends_is_not_waited_for_long(address, monkeypatch):
             return False
 
         wait_for(goes_on)
+
+
+@pytest.mark.parametrize(
+    "first", [LAST, LINE + b"X-Long: " + b"x" * MOST_HEAD], ids=["the last one", "a refused one"]
+)
+def test_a_client_that_sends_too_much_after_its_request_is_cut_off(address, first, monkeypatch):
+    monkeypatch.setattr(lingering, "LINGER_SECONDS", 60.0)
+    with socket.create_connection(address, timeout=20) as connection:
+        connection.sendall(first)
+        next(pieces(connection))
+        with pytest.raises(ConnectionError):
+            connection.sendall(PIECE * 5000)
+
+
+def test_bytes_after_a_refusal_are_limited_while_a_reply_is_under_way():
+    async def look():
+        config = uvicorn.Config(Starlette(routes=ROUTES), log_config=None)
+        connection, transport = GuardedHttp(config, ServerState(), {}), Transport()
+        connection.connection_made(transport)
+        connection._is_refused = True
+        for _ in range(lingering.LINGER_BYTES // len(PIECE)):
+            connection.data_received(PIECE)
+        assert not transport.paused
+        connection.data_received(b"x")
+        assert transport.paused
+        assert not transport.closing
+        connection.transport.close()
+        assert transport.closing
+        connection.connection_lost(None)
+
+    asyncio.run(asyncio.wait_for(look(), 5))
+
+
+def test_nothing_waits_for_the_end_of_a_connection_that_is_lost():
+    async def look():
+        config = uvicorn.Config(Starlette(), log_config=None)
+        connection = GuardedHttp(config, ServerState(), {})
+        connection.connection_made(Transport())
+        connection.transport.close()
+        end = connection.transport._end
+        assert not end.cancelled()
+        connection.connection_lost(None)
+        assert end.cancelled()
+
+    asyncio.run(asyncio.wait_for(look(), 5))
 
 
 def test_refused_connections_are_counted(address):
@@ -355,7 +399,7 @@ class Transport(asyncio.Transport):
     """One whose client takes as much as the test says."""
 
     unsent = 0
-    aborted = closing = False
+    aborted = closing = paused = False
 
     def get_write_buffer_size(self):
         return self.unsent
@@ -372,8 +416,14 @@ class Transport(asyncio.Transport):
     def write_eof(self):
         pass
 
+    def pause_reading(self):
+        self.paused = True
+
     def resume_reading(self):
-        pass
+        self.paused = False
+
+    def get_extra_info(self, name, default=None):
+        return default
 
 
 @pytest.mark.parametrize("closes", [False, True])

@@ -3,15 +3,19 @@
 import json
 import shutil
 import threading
+import time
 from concurrent.futures import CancelledError
 
 import pytest
 
 from deferlearn.desk import audit, keys
+from deferlearn.desk.api import cases, queue
+from deferlearn.desk.api import together as module
 from deferlearn.desk.api.cases import NewCase
 from deferlearn.desk.api.quick import Quick
 from deferlearn.desk.api.together import Asked, Together
 from deferlearn.desk.database import Database, DatabaseUnavailable
+from deferlearn.desk.logs import request_id
 from deferlearn.desk.permissions import SCOPES
 from deferlearn.desk.schema import audit_log, case
 from desk.stub_desk import SECRET, rows, stub_desk
@@ -176,6 +180,48 @@ def test_a_database_that_cannot_be_used_is_told(sqlite_desk, monkeypatch):
         assert (reply.status_code, reply.headers["retry-after"]) == (503, "5")
 
 
+def test_nobody_waits_twice_to_learn_of_an_outage(sqlite_desk, passed_on, monkeypatch):
+    client = client_of(sqlite_desk)
+    looks = []
+
+    def fail():
+        looks.append(1)
+        raise DatabaseUnavailable("The database cannot be used now: gone")
+
+    monkeypatch.setattr(sqlite_desk.database, "reading", fail)
+    for path, body in (
+        ("/api/v1/cases", {"id": "a", "fields": {"gain": 1}}),
+        ("/api/v1/queue/next", {"expert": 1}),
+    ):
+        reply = client.post(path, json=body)
+        assert (reply.status_code, reply.headers["retry-after"]) == (503, "5")
+    assert (len(looks), passed_on) == (2, [])
+
+
+def test_what_cannot_be_a_key_does_not_wait_for_its_turn(sqlite_desk, monkeypatch):
+    client = client_of(sqlite_desk)
+
+    def fail(self, asked):
+        raise AssertionError
+
+    monkeypatch.setattr(Together, "send", fail)
+    client.headers["Authorization"] = "Bearer nonsense"
+    assert client.post("/api/v1/cases", json={"id": "a", "fields": {"gain": 1}}).status_code == 401
+
+
+def test_the_id_of_a_request_is_known_where_it_is_answered(sqlite_desk, monkeypatch):
+    client, found = client_of(sqlite_desk), []
+    lease = queue.next_case
+
+    def noted(*arguments):
+        found.append(request_id.get())
+        return lease(*arguments)
+
+    monkeypatch.setattr(queue, "next_case", noted)
+    client.post("/api/v1/queue/next", json={"expert": 1}, headers={"X-Request-ID": "mine"})
+    assert found == ["mine"]
+
+
 @pytest.fixture
 def together(database):
     return Together(stub_desk(database, {"Ann": None}))
@@ -249,3 +295,53 @@ def test_a_request_that_is_cancelled_before_its_turn_is_not_stored(together):
     with pytest.raises(CancelledError):
         first.result(20)
     assert [row.id for row in rows(together.desk, case)] == ["b"]
+
+
+def test_a_case_that_comes_alone_waits_for_nothing(together, monkeypatch):
+    monkeypatch.setattr(module, "PAUSE", 3600.0)
+    _, key = make_key(together.desk, "one")
+    for case_id in "abc":
+        assert together.send(case_of(key, case_id)).result(20).response.status_code == 201
+
+
+def test_after_several_cases_more_may_come_together(together, monkeypatch):
+    monkeypatch.setattr(module, "PAUSE", 0.5)
+    _, key = make_key(together.desk, "one")
+    begin = time.monotonic()
+    for reply in waiting(together, [case_of(key, "a"), case_of(key, "b")]):
+        assert reply.result(20).response.status_code == 201
+    assert together.send(case_of(key, "c")).result(20).response.status_code == 201
+    assert time.monotonic() - begin >= 0.5
+
+
+@pytest.mark.parametrize("place", ["of_key", "arrive_together"])
+def test_all_who_wait_in_an_outage_are_told_at_once(together, monkeypatch, place):
+    _, key = make_key(together.desk, "one")
+    tries = []
+
+    def fail(*arguments):
+        tries.append(1)
+        raise DatabaseUnavailable("The database cannot be used now: gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, place, fail)
+        asked = [case_of(key, f"case {n}") for n in range(3 * module.CHUNK)]
+        replies = [reply.result(20).response for reply in waiting(together, asked)]
+    assert len(tries) == 1
+    assert {reply.status_code for reply in replies} == {503}
+    assert together.send(case_of(key, "a")).result(20).response.status_code == 201
+
+
+def test_cases_that_are_stored_are_not_called_known_because_of_a_defect(together, monkeypatch):
+    _, key = make_key(together.desk, "one")
+    show = cases.shown_arrived
+
+    def fails_once(*arguments):
+        monkeypatch.setattr(cases, "shown_arrived", show)
+        return 1 / 0
+
+    monkeypatch.setattr(cases, "shown_arrived", fails_once)
+    for reply in waiting(together, [case_of(key, "a"), case_of(key, "b")]):
+        with pytest.raises(ZeroDivisionError):
+            reply.result(20)
+    assert len(rows(together.desk, case)) == 2

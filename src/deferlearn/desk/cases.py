@@ -12,6 +12,7 @@ from sqlalchemy.exc import IntegrityError
 
 from deferlearn.desk import audit
 from deferlearn.desk.capacity import TimeLeft
+from deferlearn.desk.database import DatabaseUnavailable
 from deferlearn.desk.deciding import Choice, Luck, choose, places_of
 from deferlearn.desk.desk import Desk
 from deferlearn.desk.errors import Conflict, DeskError, Invalid, NotFound
@@ -24,6 +25,8 @@ from deferlearn.desk.webhooks import announce
 
 # So many cases share a transaction: more would keep others waiting.
 CHUNK = 25
+# So often cases are judged and stored again before the desk gives up.
+ATTEMPTS = 10
 # Statements of every case are made once: to make one takes as long as to run it.
 _KNOWN = select(case.c.id, case.c.number, case.c.digest).where(
     case.c.id.in_(bindparam("ids", expanding=True))
@@ -166,13 +169,20 @@ def arrive_together(desk: Desk, cases: Sequence[Sent]) -> list[Arrived | DeskErr
     Returns
     -------
     outcomes : list of Arrived or DeskError
+
+    Raises
+    ------
+    DatabaseUnavailable
+        Also if the database refuses the cases each time although none of them is known.
     """
-    while True:
+    last: _Again | None = None
+    for _ in range(ATTEMPTS):
         prepared = [_prepare(desk, one) for one in cases]
         try:
             return desk.database.write(partial(_store_all, desk, prepared=prepared))
-        except _Again:
-            continue
+        except _Again as error:
+            last = error
+    raise DatabaseUnavailable(f"The cases could not be stored in {ATTEMPTS} attempts") from last
 
 
 def _prepare(desk: Desk, sent: Sent) -> _Prepared:

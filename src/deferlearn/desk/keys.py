@@ -117,6 +117,27 @@ def _is_taken(name: str) -> Conflict:
     )
 
 
+def looks_like_key(text: str) -> bool:
+    """Whether a text has the form of a key.
+
+    Parameters
+    ----------
+    text : str
+        What was sent.
+
+    Returns
+    -------
+    has_form : bool
+
+    Examples
+    --------
+    >>> from deferlearn.desk.keys import looks_like_key
+    >>> looks_like_key("dlk_0123456789ab_" + 43 * "x"), looks_like_key("secret")
+    (True, False)
+    """
+    return _FORM.fullmatch(text) is not None
+
+
 def find(database: Database, text: str) -> Key | None:
     """The key that a program sent, if it is valid.
 

@@ -107,7 +107,8 @@ class _Refused(Collector):
             "Connections that the server ended because they sent no valid HTTP request.",
             labels=["status"],
         )
-        for status, count in sorted(self.counts.items()):
+        # Connections are refused meanwhile, in another thread.
+        for status, count in sorted(dict(self.counts).items()):
             found.add_metric([str(status)], count)
         yield found
 

@@ -70,6 +70,7 @@ class GuardedHttp(HttpToolsProtocol):
         """
         self._clear_deadline()
         self._unwatch_unsent()
+        self.transport.forget()  # type: ignore[attr-defined]
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
@@ -109,6 +110,7 @@ class GuardedHttp(HttpToolsProtocol):
             What has come.
         """
         if self._is_refused or self.transport.is_closing():
+            self.transport.discard(len(data))  # type: ignore[attr-defined]
             return
         self._since_progress += len(data)
         self._unset_keepalive_if_required()

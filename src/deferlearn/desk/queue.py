@@ -112,8 +112,6 @@ class Lease:
         The case.
     case_id : str
         The id that the source has for it.
-    fields : dict
-        Its content.
     seen : dict
         The fields that experts see.
     classes : list of str
@@ -127,7 +125,6 @@ class Lease:
     until: int
     case_number: int
     case_id: str
-    fields: dict[str, Any]
     seen: dict[str, Any]
     classes: list[str]
     machine_answer: str | None
@@ -229,7 +226,6 @@ def _leased(desk: Desk, connection: Connection, moment: Moment, number: int, tok
         until=moment.after(moment.rules.lease_seconds),
         case_number=row.number,
         case_id=row.id,
-        fields=row.content,
         seen=desk.display(connection, moment).seen(row.content),
         classes=desk.classes(connection, row.model_id),
         machine_answer=None if moment.rules.blind else row.machine_answer,

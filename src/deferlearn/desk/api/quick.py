@@ -3,7 +3,7 @@
 The framework takes longer to find out what an endpoint needs than the desk takes for the work. So a valid
 request of a program goes straight to the function that its endpoint calls. All others go on to the
 endpoint, which says what is wrong: another type of content, a body that is not valid, a key that does not
-allow it.
+allow it. What cannot be a key at all does not wait here for its turn.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -28,6 +29,7 @@ from deferlearn.desk.api.together import Asked, Replied, Together
 from deferlearn.desk.database import DatabaseUnavailable
 from deferlearn.desk.desk import Desk
 from deferlearn.desk.errors import DeskError
+from deferlearn.desk.keys import looks_like_key
 from deferlearn.desk.limits import replay
 from deferlearn.desk.principal import Principal, key_in, of_key
 
@@ -70,6 +72,8 @@ class Quick:
         way, number = self._way_of(scope)
         headers = Headers(scope=scope) if way is not None else {}
         key = key_in(headers.get("authorization", ""))
+        if key is not None and not looks_like_key(key):
+            key = None
         if way is None or key is None or not _is_whole_json(headers):
             await self.app(scope, receive, send)
             return
@@ -82,7 +86,8 @@ class Quick:
             await self.app(scope, replay(content, receive), send)
             return
         scope["route"] = SimpleNamespace(path=way.path)
-        scope.setdefault("state", {})["actor"] = replied.principal.actor
+        if replied.principal is not None:
+            scope.setdefault("state", {})["actor"] = replied.principal.actor
         await replied.response(scope, receive, send)
 
     def _way_of(self, scope: Scope) -> tuple[_Way | None, int]:
@@ -98,22 +103,28 @@ class Quick:
         def work(principal: Principal) -> Any:
             return queue.next_case(asked.body, self.desk, principal)
 
-        return self._threads.submit(self._reply, asked, work, _leased)
+        return self._submit(asked, work, _leased)
 
     def _take_answer(self, asked: Asked) -> Future[Replied | None]:
         def work(principal: Principal) -> Any:
             return queue.answer(asked.number, asked.body, self.desk, principal)
 
-        return self._threads.submit(self._reply, asked, work, _given)
+        return self._submit(asked, work, _given)
+
+    def _submit(
+        self, asked: Asked, work: Callable[[Principal], Any], form: TypeAdapter[Any]
+    ) -> Future[Replied | None]:
+        """Work in a thread, in which log lines have the id of the request, too."""
+        return self._threads.submit(copy_context().run, self._reply, asked, work, form)
 
     def _reply(
         self, asked: Asked, work: Callable[[Principal], Any], form: TypeAdapter[Any]
     ) -> Replied | None:
-        """What the endpoint answers; None if the key does not allow it, or nobody could look at it."""
+        """What the endpoint answers; None if the key does not allow it."""
         try:
             principal = of_key(self.desk.database, asked.key)
-        except DatabaseUnavailable:
-            return None
+        except DatabaseUnavailable as error:
+            return Replied(None, told(error))
         if principal is None or not principal.may(queue.PERMISSION):
             return None
         try:

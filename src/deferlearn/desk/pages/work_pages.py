@@ -12,7 +12,6 @@ from deferlearn.desk import answering, leases, passing, queue, withdrawing
 from deferlearn.desk.api.common import RowId, TheDesk, expert_of
 from deferlearn.desk.api.queue import check_note
 from deferlearn.desk.desk import Desk
-from deferlearn.desk.display import read_display
 from deferlearn.desk.errors import Conflict, NotFound
 from deferlearn.desk.experts import find_expert
 from deferlearn.desk.pages import workplace
@@ -158,7 +157,7 @@ def _show_next(
     lease = queue.lease_next(desk, own, first=first)
     with desk.database.reading() as connection:
         context = _context(desk, connection, own)
-        display, _ = read_display(connection)
+        display = desk.display(connection, context["moment"])
         later = None
         if lease is None:
             later = workplace.come_back(
@@ -171,7 +170,7 @@ def _show_next(
         **context,
         begun=True,
         lease=lease,
-        groups=[] if lease is None else display.arranged(lease.fields),
+        groups=[] if lease is None else display.arranged(lease.seen),
         answers=[] if lease is None else _with_keys(lease.classes),
         later=later,
         look_seconds=LOOK_SECONDS,
