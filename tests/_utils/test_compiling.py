@@ -90,3 +90,18 @@ def test_works_where_nothing_can_be_written() -> None:
     assert said.stdout.strip() == "1", said.stderr
     assert said.stderr.count("RuntimeWarning: Compiled code cannot be kept") == 1
     assert "NUMBA_CACHE_DIR" in said.stderr
+
+
+def test_works_where_numba_is_different_inside() -> None:
+    """Internal functions are then compiled as numba does it."""
+    script = (
+        "import sys\n"
+        "sys.modules['deferlearn._utils.linking'] = None\n"
+        "from numba import njit\n"
+        "from deferlearn._utils.compiling import internal\n"
+        "twice = internal(lambda x: 2 * x)\n"
+        "assert 'pipeline_class' not in twice.targetoptions\n"
+        "print(njit(lambda x: twice(x) + 1)(3))\n"
+    )
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert said.stdout.strip() == "7", said.stderr

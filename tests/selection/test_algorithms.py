@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -378,3 +379,11 @@ def test_bounds_that_say_nothing_change_no_pick() -> None:
     assert silent.order.tolist() == said.order.tolist()
     assert silent.iterations[0].n_screened == 0
     assert said.n_screened > 0
+
+
+def test_what_happened_in_a_round_cannot_be_changed() -> None:
+    round_ = Iteration(3, 0.5, 7, 1.0, 2.0, 9, 4, 5, 0.0)
+    assert round_.index == 3
+    assert {round_: "known"}[pickle.loads(pickle.dumps(round_))] == "known"
+    with pytest.raises(AttributeError):
+        round_.picked = 8  # type: ignore[misc]

@@ -10,7 +10,7 @@ import pickle
 import signal
 import time
 import zlib
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +79,7 @@ def without_work(i: Any) -> Any:
     """What happened in a round, but for how many gains were solved: bounds depend on the past."""
     return tuple(
         None if isinstance(value, float) and np.isnan(value) else value
-        for value in vars(replace(i, n_exact=0, n_screened=0)).values()
+        for value in i._replace(n_exact=0, n_screened=0)
     )
 
 

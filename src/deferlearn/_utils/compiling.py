@@ -12,7 +12,14 @@ from numba.core.registry import cpu_target
 from numba.experimental.function_type import FunctionModel
 from numba.extending import NativeValue, register_model, unbox
 
-from deferlearn._utils.linking import LinkedCompiler
+# This saves time only, and is made of parts of numba that may be different in another version.
+_ONLY_FOR_CALLERS: dict[str, Any]
+try:
+    from deferlearn._utils.linking import LinkedCompiler
+except (ImportError, AttributeError):
+    _ONLY_FOR_CALLERS = {}
+else:
+    _ONLY_FOR_CALLERS = {"pipeline_class": LinkedCompiler}
 
 
 def _can_be_kept() -> bool:
@@ -44,7 +51,7 @@ _ALWAYS: dict[str, Any] = {"cache": KEPT, "error_model": "numpy", "nogil": True}
 # functions. Callers include these, so they are not kept by themselves either.
 _NOT_FOR_C: dict[str, Any] = {"no_cfunc_wrapper": True}
 _INTERNAL: dict[str, Any] = {
-    **_ALWAYS, **_NOT_FOR_C, "no_cpython_wrapper": True, "cache": False, "pipeline_class": LinkedCompiler,
+    **_ALWAYS, **_NOT_FOR_C, **_ONLY_FOR_CALLERS, "no_cpython_wrapper": True, "cache": False,
 }  # fmt: skip
 
 # For functions that Python calls. They return numbers, or plain tuples of them, and write to arrays that

@@ -44,6 +44,7 @@ class LinkedLibrary(JITCodeLibrary):
 
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
         self._finalized = True
 
 

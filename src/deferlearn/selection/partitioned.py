@@ -210,7 +210,7 @@ def _nominate(task: _Task) -> SelectionResult:
     if numbers is None:
         return result
     iterations = [
-        replace(i, picked=int(numbers[i.picked])) if i.picked >= 0 else i for i in result.iterations
+        i._replace(picked=int(numbers[i.picked])) if i.picked >= 0 else i for i in result.iterations
     ]
     return replace(result, order=numbers[result.order], iterations=iterations)
 
@@ -227,7 +227,7 @@ def _on_the_whole(
             gains.append(before - state.value)
     gain = dict(zip(member.order.tolist(), gains, strict=True))
     iterations = [
-        replace(i, gain=gain[i.picked], score=i.omega * gain[i.picked] - float(loss[i.picked]))
+        i._replace(gain=gain[i.picked], score=i.omega * gain[i.picked] - float(loss[i.picked]))
         for i in member.iterations
         if i.picked >= 0
     ]

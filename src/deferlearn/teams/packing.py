@@ -12,8 +12,7 @@ def pack(result: SelectionResult) -> dict[str, Any]:
     """A dict of plain values, arrays and dicts of the same kind."""
     packed = {field.name: getattr(result, field.name) for field in fields(SelectionResult)}
     packed["iterations"] = {
-        field.name: np.array([getattr(i, field.name) for i in result.iterations])
-        for field in fields(Iteration)
+        name: np.array([getattr(i, name) for i in result.iterations]) for name in Iteration._fields
     }
     packed["members"] = [pack(member) for member in result.members]
     return packed
