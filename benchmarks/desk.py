@@ -28,6 +28,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -102,7 +103,11 @@ def processor_of_all(parent: int | None) -> float:
     if parent is None:
         return 0.0
     children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
-    return processor_of(parent) + sum(processor_of(int(child)) for child in children)
+    total = processor_of(parent)
+    for child in children:
+        with suppress(FileNotFoundError, ProcessLookupError):  # it has ended since they were listed
+            total += processor_of(int(child))
+    return total
 
 
 class Gone(Exception):

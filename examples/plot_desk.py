@@ -105,7 +105,20 @@ server = subprocess.Popen(
     stdout=subprocess.DEVNULL,
     stderr=subprocess.DEVNULL,
 )
-atexit.register(server.kill)  # if this program ends before the day does
+
+
+def clean_up():
+    """Stop the server and remove the folder."""
+    server.terminate()
+    try:
+        server.wait(30)
+    except subprocess.TimeoutExpired:
+        server.kill()
+        server.wait(30)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+atexit.register(clean_up)  # if this program ends before the day does
 
 
 def call(method, path, body=None):
@@ -114,17 +127,21 @@ def call(method, path, body=None):
     request.add_header("Authorization", f"Bearer {key.strip()}")
     request.add_header("Content-Type", "application/json")
     content = None if body is None else json.dumps(body).encode()
-    with urllib.request.urlopen(request, content) as answer:
+    with urllib.request.urlopen(request, content, timeout=30) as answer:
         text = answer.read()
     return json.loads(text) if text else None
 
 
-while True:
+for _ in range(600):
+    if server.poll() is not None:
+        raise RuntimeError(f"the server has ended with status {server.returncode}")
     try:
         call("GET", "/readyz")
         break
-    except OSError:
+    except OSError:  # nobody listens yet, or the desk is not ready
         time.sleep(0.1)
+else:
+    raise RuntimeError("the server is not ready after a minute")
 
 # %%
 # The day has five parts. In each of them 300 cases arrive, the readers answer whatever waits for them, and
@@ -225,6 +242,4 @@ tell(report["comparison"])
 # %%
 # The day is over.
 
-server.terminate()
-server.wait()
-shutil.rmtree(folder)
+clean_up()

@@ -55,8 +55,27 @@ def test_pages_have_what_was_printed(name):
     if name in NOT_STORED:
         assert not (RESULTS / name).exists(), f"{name} is there: take it out of NOT_STORED"
         return
-    for page, words in measured.SAID[name]():
+    for page, words, _ in measured.SAID[name]():
         assert " ".join(words.split()) in measured.one_line(page), f"{page} should say:\n{words}"
+
+
+@pytest.mark.parametrize("name", [name for name in measured.SAID if name not in NOT_STORED])
+def test_rows_are_found_by_their_first_cells(name):
+    for page, words, keys in measured.SAID[name]():
+        if words.startswith("| "):
+            begin = " | ".join(words.split(" | ")[:keys]) + " |"
+            lines = (ROOT / page).read_text(encoding="utf-8").splitlines()
+            assert len([line for line in lines if line.strip().startswith(begin)]) == 1, words
+
+
+def test_files_that_are_not_stored_are_named(capsys, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["store_printed.py", "--check"])
+    monkeypatch.setitem(measured.SAID, "times/no_such.txt", lambda: iter(()))
+    store_printed.main()
+    said = capsys.readouterr().out
+    assert "which are not stored: " in said
+    assert "times/no_such.txt" in said
+    assert "given_scores.txt" not in said
 
 
 @pytest.mark.parametrize("name", [name for name in measured.SAID if name not in NOT_STORED])
@@ -94,7 +113,7 @@ def page(tmp_path, monkeypatch):
 
 def test_a_row_is_put_in_its_place(page):
     assert store_printed.put("page.md", "| a | 11 | `x` |")
-    assert store_printed.put("page.md", "| a | some | 7 | 2.2 * | 1,000 | 2 |")
+    assert store_printed.put("page.md", "| a | some | 7 | 2.2 * | 1,000 | 2 |", 2)
     assert store_printed.put("page.md", "| b | 3 | 4 |")
     assert page.read_text(encoding="utf-8").splitlines() == [
         "text",
@@ -109,6 +128,9 @@ def test_a_row_is_put_in_its_place(page):
 def test_a_row_without_a_place_is_not_put_anywhere(page):
     before = page.read_bytes()
     assert not store_printed.put("page.md", "| c | 11 | `x` |")
+    assert not store_printed.put(
+        "page.md", "| a | some | 7 | 2.2 * | 1,000 | 2 |"
+    )  # two are like it
     assert page.read_bytes() == before
 
 
@@ -131,5 +153,13 @@ def test_cells_of_printed_tables(tmp_path, monkeypatch):
 
 def test_the_number_at_the_beginning_of_a_cell():
     assert [printed.number(cell) for cell in ("1,234.5 s", "-0.02 [", ".5")] == [1234.5, -0.02, 0.5]
+    assert [printed.number(cell) for cell in ("1.5e-05", "3e+02 s", "3 each")] == [1.5e-5, 300, 3]
     with pytest.raises(ValueError, match="no number: 'none'"):
         printed.number("none")
+
+
+def test_rows_of_the_same_name_are_refused():
+    rows = [{"": "a", "s": "1"}, {"": "b", "s": "2"}]
+    assert printed.by_name(rows) == {"a": rows[0], "b": rows[1]}
+    with pytest.raises(ValueError, match="two rows have the name 'a'"):
+        printed.by_name([*rows, {"": "a", "s": "3"}])

@@ -292,6 +292,11 @@ def least(comparison: Comparison, name: str) -> dict[str, Any]:
     return min(comparison.of(name), key=lambda cell: float(cell["team"]))
 
 
+def readable(name: str) -> str:
+    """The name of a data set in a sentence."""
+    return re.sub(r"^stages-(\d)$", r"sleep stages with expert \1", name)
+
+
 def worst_cell() -> dict[str, Any]:
     """The cell in which the team loses most against the machine alone, without grades."""
     comparisons = [read_comparison(RESULTS / name) for name in ("team", "classes")]
@@ -332,6 +337,7 @@ def page() -> str:
             advice=advice,
             least=least,
             worst=worst_cell(),
+            readable=readable,
             best_peer=BEST_PEER,
             budget=BUDGET,
             example=first_example(),

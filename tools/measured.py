@@ -10,14 +10,20 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from printed import RESULTS, Row, by_name, command_of, number, printed, tables
 
 ROOT = Path(__file__).parents[1]
 README, LARGE, RUNNING = "README.md", "docs/howto/large.md", "docs/desk/running.md"
 
-# A page, and words that it should have.
-Said = tuple[str, str]
+
+class Said(NamedTuple):
+    """Words that a page should have; of a row, the first cells, which name it, are not measured."""
+
+    page: str
+    words: str
+    keys: int = 1
 
 
 def _range(values: list[float], digits: int = 2) -> str:
@@ -35,7 +41,7 @@ def _minutes(cell: str) -> str:
 
 
 def _readme(what: str, measured: str, name: str) -> Said:
-    return README, f"| {what} | {measured} | `{command_of(name)}` |"
+    return Said(README, f"| {what} | {measured} | `{command_of(name)}` |")
 
 
 def _selection() -> Iterator[Said]:
@@ -68,7 +74,7 @@ def _scale_rounds() -> Iterator[Said]:
         name,
     )
     dismissed = math.floor(10 * min(number(row["dismissed, %"]) for row in rows.values())) / 10
-    yield (
+    yield Said(
         LARGE,
         f"bounds rule out at least {dismissed:.1f}% of them. The time of a round grew like the number of "
         f"samples to the power of {power:.1f} (`--only 1`).",
@@ -83,7 +89,9 @@ def _scale_goals() -> Iterator[Said]:
     for row, size, candidates in ((exact, "25,000", "all"), (drawn, "100,000", "random")):
         minutes, memory = _minutes(row["all, minutes"]), row["peak, MB"]
         told.append(f"{minutes} minutes and {memory} MB")
-        yield LARGE, f"| {size} x 100 | {candidates} | {row['n']} | {minutes} | {memory} | 2 |"
+        yield Said(
+            LARGE, f"| {size} x 100 | {candidates} | {row['n']} | {minutes} | {memory} | 2 |", 2
+        )
     yield _readme(
         f"{exact['n']} of 25,000 x 100 samples selected exactly; {drawn['n']} of 100,000 x 100 selected "
         "from random candidates",
@@ -96,9 +104,10 @@ def _scale_tolerance() -> Iterator[Said]:
     rows = by_name(tables("times/scale-3.txt")[0])
     for what, tol in (("100,000 x 100", "0"), ("100,000 x 100, `tol=0.05`", "0.05")):
         row = rows[f"tol = {tol}"]
-        yield (
+        yield Said(
             LARGE,
             f"| {what} | all | {row['n']} | {_minutes(row['all, minutes'])} | {row['peak, MB']} | 3 |",
+            2,
         )
 
 
@@ -115,13 +124,14 @@ def _scale_sparse() -> Iterator[Said]:
         ("the same without offset", "no", "all"),
     ):
         row = found("0.005", offset, candidates)
-        yield (
+        yield Said(
             LARGE,
             f"| {what} | {candidates} | 4,000 | {_minutes(row['all, minutes'])} | {row['peak, MB']} | 4 |",
+            2,
         )
     for alpha in ("0.005", "0.0005", "5e-05"):
         every, drawn = (found(alpha, "yes", candidates) for candidates in ("all", "random"))
-        yield (
+        yield Said(
             LARGE,
             f"| alpha {float(alpha):.6f}".rstrip("0")
             + f" | {every['free samples']} | {_duration(every['a round, ms'])} | "
@@ -133,10 +143,11 @@ def _scale_kernels() -> Iterator[Said]:
     for row in tables("times/scale-5.txt")[0]:
         if row[""] == "rbf" and row["candidates"] == "all" and row["limit, MB"] != "512":
             limit = row["limit, MB"].replace(",", "")
-            yield (
+            yield Said(
                 LARGE,
                 f"| 10,000 x 20, rbf, `cache_size={limit}` | all | 2,000 | "
                 f"{_minutes(row['all, minutes'])} | {row['peak, MB']} | 5 |",
+                2,
             )
 
 
@@ -144,7 +155,7 @@ def _scale_threads() -> Iterator[Said]:
     row = tables("times/scale-6.txt")[0][0]
     if row["same picks"] != "yes":
         raise ValueError("one thread and two differ in their picks")
-    yield (
+    yield Said(
         LARGE,
         f"`n_jobs=2` gives exactly the same picks, and was {row['times faster']} times as fast on 25,000 x "
         "100 (`--only 6`)",
@@ -186,7 +197,7 @@ def _waiting_once() -> Iterator[Said]:
         f"{seconds(small)} of CPU time at 1,000 x 30, {seconds(large)} at 4,000 x 30",
         name,
     )
-    yield (
+    yield Said(
         LARGE,
         f"With 4,000 x 30 samples it takes {number(large['AssistedSVC']):.2g} s of CPU time "
         f"(`{command_of(name)}`)",
@@ -206,14 +217,14 @@ def _waiting_text() -> Iterator[Said]:
     )
     for tol in ("0.05", "0.01"):
         row = rows[f"tol {tol}"]
-        yield (
+        yield Said(
             LARGE,
             f"| {tol} | {row['picks']} | {row['of the processor']} | "
             f"{number(row['certified slack']):.3f} | {row['certified gap']} | {row['peak, MB']} MB |",
         )
-    yield LARGE, f"certified gap, F = {row['F']}"
+    yield Said(LARGE, f"certified gap, F = {row['F']}")
     slowest = max(number(row["LinearSVC, s"]) for row in rows.values())
-    yield LARGE, f"fits the machine alone, without a selection, in {slowest:.1f} s"
+    yield Said(LARGE, f"fits the machine alone, without a selection, in {slowest:.1f} s")
 
 
 def _waiting_first() -> Iterator[Said]:
@@ -287,15 +298,15 @@ def _partitions() -> Iterator[Said]:
         ("value relative to `distorted_greedy`, budget 2%", "2%"),
         ("the same, budget 20%", "20%"),
     ):
-        yield LARGE, f"| {what} | {span(budget, 'all')} | {span(budget, 'part')} |"
+        yield Said(LARGE, f"| {what} | {span(budget, 'all')} | {span(budget, 'part')} |")
     rows = by_name(costs)
     every, part = rows["4 parts, all"], rows["4 parts, part"]
-    yield (
+    yield Said(
         LARGE,
         f"| CPU seconds, 20,000 x 100, n = 60 (`distorted_greedy`: {rows['whole']['all']}) | "
         f"{every['all']} | {part['all']} |",
     )
-    yield (
+    yield Said(
         LARGE,
         f"| of these, sequential seconds with one processor per part | {every['critical path']} | "
         f"{part['critical path']} |",
@@ -315,7 +326,7 @@ def _desk_load() -> Iterator[Said]:
             f"{float(p99):,.0f} ms, which is {kept} the {promised} ms that the command asks for"
         )
         cores += re.findall(r"^  (?:processor|server) +([\d.]+) cores", part, re.M)
-    yield (
+    yield Said(
         RUNNING,
         f"`{command_of(name)}` gave: {'; '.join(told)}. The process of the server used "
         f"{' and '.join(cores)} cores.",
@@ -344,7 +355,7 @@ def _desk_pages() -> Iterator[Said]:
             ["supervisor: monitoring, 7 days", "supervisor: monitoring, 28 days"],
         ),
     ):
-        yield RUNNING, f"| {what} | {times(*names)} |"
+        yield Said(RUNNING, f"| {what} | {times(*names)} |")
 
 
 SAID: dict[str, Callable[[], Iterator[Said]]] = {
@@ -372,12 +383,17 @@ def one_line(page: str) -> str:
     return " ".join((ROOT / page).read_text(encoding="utf-8").split())
 
 
+def absent() -> list[str]:
+    """The files that are not stored, so that nothing can be compared with them."""
+    return [name for name in SAID if not (RESULTS / name).exists()]
+
+
 def missing() -> list[Said]:
-    """The words that pages should have and do not have."""
+    """The words that pages should have and do not have, from the files that are stored."""
     return [
-        (page, words)
+        said
         for name, say in SAID.items()
         if (RESULTS / name).exists()
-        for page, words in say()
-        if " ".join(words.split()) not in one_line(page)
+        for said in say()
+        if " ".join(said.words.split()) not in one_line(said.page)
     ]

@@ -44,13 +44,19 @@ def _cells(line: str) -> list[str]:
 
 
 def by_name(rows: list[Row]) -> dict[str, Row]:
-    """Rows by their first cells."""
-    return {next(iter(row.values())): row for row in rows}
+    """Rows by their first cells, which must differ."""
+    found: dict[str, Row] = {}
+    for row in rows:
+        name = next(iter(row.values()))
+        if name in found:
+            raise ValueError(f"two rows have the name {name!r}")
+        found[name] = row
+    return found
 
 
 def number(text: str) -> float:
     """The number at the beginning of a cell."""
-    found = re.match(r"[+-]?[\d,]*\.?\d+", text)
+    found = re.match(r"[+-]?[\d,]*\.?\d+(?:e[+-]?\d+)?", text)
     if found is None:
         raise ValueError(f"no number: {text!r}")
     return float(found.group().replace(",", ""))

@@ -101,25 +101,22 @@ def store(name: str) -> None:
     write_atomically(path, ("\n".join([*head, *lines]) + "\n").encode())
 
 
-def put(page: str, row: str) -> bool:
-    """Put a row of a table where the page has one about the same; whether it was found."""
+def put(page: str, row: str, keys: int = 1) -> bool:
+    """Put a row of a table where the page has one with the same first cells; whether it was found."""
     path = ROOT / page
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     cells = row.split(" | ")
-    like = [k for k, line in enumerate(lines) if _is_about(line.strip().split(" | "), cells)]
+    like = []
+    for k, line in enumerate(lines):
+        old = line.strip().split(" | ")
+        if len(old) == len(cells) and old[:keys] == cells[:keys]:
+            like.append(k)
     if len(like) != 1:
         return False
     indent = lines[like[0]][: -len(lines[like[0]].lstrip())]
     lines[like[0]] = f"{indent}{row}\n"
     write_atomically(path, "".join(lines).encode())
     return True
-
-
-def _is_about(old: list[str], new: list[str]) -> bool:
-    """Whether two rows begin with the same words, up to the first number that was measured."""
-    if len(old) != len(new) or old[0] != new[0]:
-        return False
-    return len(new) <= 4 or (old[1], old[-1]) == (new[1], new[-1])
 
 
 def main() -> None:
@@ -139,13 +136,18 @@ def main() -> None:
     for name in [] if options.check or options.write else options.files or TIMES:
         store(name)
     if not options.check:
-        for page, words in measured.missing():
-            if words.startswith("| ") and put(page, words):
+        for page, words, keys in measured.missing():
+            if words.startswith("| ") and put(page, words, keys):
                 print(f"{page}: {words}")
     missing = measured.missing()
-    for page, sentence in missing:
-        print(f"\n{page} should say:\n{sentence}")
+    for said in missing:
+        print(f"\n{said.page} should say:\n{said.words}")
     print(f"\n{len(missing)} sentences are missing")
+    absent = measured.absent()
+    if absent:
+        print(
+            f"Nothing is compared with {len(absent)} files, which are not stored: {', '.join(absent)}"
+        )
 
 
 if __name__ == "__main__":

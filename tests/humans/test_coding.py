@@ -1,5 +1,7 @@
 """The classes of a problem: codes, signs of machines, answers, and what mistakes cost."""
 
+from io import StringIO
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -90,9 +92,27 @@ def test_costs_of_two_grades_are_in_the_order_of_the_classes():
     y, costs = np.array(["well", "ill"]), [[0, 5], [1, 0]]
     with pytest.raises(ValueError, match="belong to 'ill', 'well': give classes and cost_matrix"):
         code_classes(y, ["well", "ill"], costs)
+    with pytest.raises(ValueError, match="belong to 'ill', 'well': give classes and cost_matrix"):
+        code_classes(y, ["well", "ill"], pd.DataFrame(costs))  # whose columns have no names
+    named = pd.DataFrame(costs, index=["ill", "well"], columns=["ill", "well"])
+    assert code_classes(y, ["well", "ill"], named)[0].weights.tolist() == [5, 1]
     coding, _ = code_classes(y, ["ill", "well"], costs)
     assert coding.weights.tolist() == [5, 1]
     assert code_classes(y, ["well", "ill"])[0].classes.tolist() == ["ill", "well"]
+
+
+def test_costs_read_from_a_file():
+    """There the names of columns are text, and those of rows may be numbers."""
+    costs = [[0, 1, 2], [3, 0, 4], [5, 6, 0]]
+    frame = pd.read_csv(StringIO("truth,0,1,2\n0,0,1,2\n1,3,0,4\n2,5,6,0\n"), index_col=0)
+    assert frame.columns.tolist() == ["0", "1", "2"]
+    y = np.array([0, 1, 2])
+    expected, _ = code_classes(y, cost_matrix=costs)
+    np.testing.assert_array_equal(code_classes(y, cost_matrix=frame)[0].costs, expected.costs)
+    with pytest.raises(ValueError, match=r"give cost_matrix\[\['0', '1', '2'\]\]"):
+        code_classes(y, cost_matrix=frame[["2", "1", "0"]])
+    with pytest.raises(ValueError, match=r"give cost_matrix.loc\[\[0, 1, 2\]\]"):
+        code_classes(y, cost_matrix=frame.loc[[2, 1, 0]])
 
 
 @pytest.mark.parametrize(

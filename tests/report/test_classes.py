@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score, confusion_matrix, f1_score, recall_score
 
-from case_tables import STAGES, make_stages
+from case_tables import STAGES, make_cases, make_stages
 from deferlearn.report import case_report, select_report_cases
 from deferlearn.report.effect import effect, errors
 from deferlearn.report.verdict import headline
@@ -135,6 +135,8 @@ def test_expected_losses_of_experts_have_their_unit(grades, costs, expected, uni
     page = Page(report.to_html())
     text = page.one("section", id="experts")["text"]
     assert f"{unit} avoided per 1,000 more cases" in text
+    limits = page.one("section", id="limits")["text"]
+    assert ("except its curves of single cases, which count errors" in limits) == bool(costs)
     tables = [name for name in page.tables() if "experts" in name or "expert" in name]
     assert any(f"{unit} avoided per 1,000 more cases in the expert's time" in one for one in tables)
     (readings,) = (rows for name, rows in page.tables().items() if "readers per case" in name)
@@ -146,6 +148,17 @@ def test_expected_losses_of_experts_have_their_unit(grades, costs, expected, uni
     else:
         assert all(f": {expected} of the machine " in one for one in why)
         assert not any("of 1,000" in one for one in why)
+
+
+@pytest.mark.parametrize("costs", [None, [[0, 1], [5, 0]]])
+def test_the_verdict_of_two_classes_counts_errors_only_without_costs(costs):
+    matrix = costs and {"classes": ["well", "ill"], "costs": costs}
+    cases = select_cases(make_cases(), "diagnosis", humans=["reader_1"], cost_matrix=matrix)
+    model = fit_table(cases, alpha=0.1)
+    report = case_report(model, select_report_cases(make_cases(seed=1), model), refit_cases=0)
+    text = Page(report.to_html()).one("section", id="classes")["text"]
+    assert ("matters more than the verdict" in text) == (costs is None)
+    assert ("are counted, whatever they cost" in text) == (costs is not None)
 
 
 def test_what_costs_say_is_said_first():

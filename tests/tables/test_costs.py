@@ -1,6 +1,7 @@
 """What mistakes cost: the matrix that a user gives, its errors, and its way into team and card."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 import deferlearn
 from case_tables import STAGES, make_cases, make_stages, write_csv
 from deferlearn._utils.units import COSTS, ERRORS, GRADES, unit_of
+from deferlearn.cli._files import costs_file
 from deferlearn.tables import Router, TableError, fit_table, select_cases
 from deferlearn.tables.costs import costs_of, read_costs
 from deferlearn.tables.decisions import Decisions
@@ -47,6 +49,36 @@ def test_forms_of_a_matrix(tmp_path, form):
     assert found == ((0, 5, 6), (2, 0, 0.5), (4, 3, 0))
 
 
+def test_arrays_and_numbers_of_numpy():
+    expected = costs_of(GIVEN, STAGES)
+    for costs in (np.array(ROWS), [np.array(row, dtype=np.float32) for row in ROWS]):
+        assert costs_of({"classes": np.array(STAGES), "costs": costs}, STAGES) == expected
+    scalars = [[np.int64(cell) for cell in row] for row in ROWS]
+    found = costs_of({"classes": STAGES, "costs": scalars}, STAGES)
+    assert found == expected
+    assert type(found[0][0]) is float
+
+
+def test_a_json_file_of_windows(tmp_path):
+    path = tmp_path / "COSTS.JSON"
+    path.write_text(json.dumps(GIVEN), encoding="utf-8-sig")
+    assert read_costs(str(path), {}) == GIVEN
+
+
+def test_a_list_is_no_name_of_a_file():
+    with pytest.raises(TableError, match="the cost matrix is not a JSON object such as"):
+        read_costs(" [[0, 1], [8, 0]]", {})
+    assert costs_file(" [[0, 1], [8, 0]]") == costs_file('{"classes": []}') == []
+    assert costs_file("costs.json") == [Path("costs.json")]
+
+
+def test_points_where_commas_are_decimal(tmp_path):
+    path = tmp_path / "costs.csv"
+    path.write_text("truth;a;b\na;0;1.5\nb;1;0\n", encoding="utf-8")
+    with pytest.raises(TableError, match=r"'1\.5' in a cell, but its decimal mark is ','"):
+        read_costs(str(path), {"delimiter": ";", "decimal": ","})
+
+
 def with_cell(row, column, value):
     rows = [list(row) for row in ROWS]
     rows[row][column] = value
@@ -62,6 +94,8 @@ def with_cell(row, column, value):
         ),
         (with_cell(1, 2, float("nan")), "to a case of 'mild' is nan: give a finite number"),
         (with_cell(1, 2, float("inf")), "to a case of 'mild' is inf: give a finite number"),
+        (with_cell(1, 2, 10**400), "to a case of 'mild' is too large: give a finite number"),
+        (with_cell(1, 2, np.True_), "to a case of 'mild' is "),
         (with_cell(1, 2, "5"), "to a case of 'mild' is '5': give a number, 0 or larger"),
         (with_cell(1, 2, True), "to a case of 'mild' is True: give a number"),
         (with_cell(1, 1, 1), "but a right answer costs nothing: give 0 on the diagonal"),
@@ -114,6 +148,7 @@ def test_mistakes_in_a_table_of_costs(tmp_path, text, message):
         ("costs.json", None, "costs.json: No such file"),
         ("costs.csv", None, "costs.csv: No such file"),
         ("costs.json", "[[0, 1], [1, 0]]", "costs.json is not a JSON object such as"),
+        ("costs.csv", "truth;a;b\na;0;1\nb;1;0\n", "only one column, 'truth;a;b', but a cost"),
         ("costs.json", "{", "costs.json is not a JSON object such as"),
     ],
 )

@@ -50,7 +50,9 @@ def costs_file(given: str | None) -> list[Path]:
     -------
     files : list of Path
     """
-    return [] if given is None or given.lstrip().startswith("{") else [Path(given)]
+    from deferlearn.tables.costs import is_json
+
+    return [] if given is None or is_json(given) else [Path(given)]
 
 
 def name_and_digest(path: Path) -> dict[str, str]:

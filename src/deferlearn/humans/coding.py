@@ -121,7 +121,8 @@ def code_classes(y: Any, classes: Any = "auto", cost_matrix: Any = None) -> tupl
     graded = not (isinstance(classes, str) and classes == "auto")
     order = _order_of(classes, found) if graded else found
     if len(order) == 2:
-        if cost_matrix is not None and not hasattr(cost_matrix, "columns"):
+        columns = list(getattr(cost_matrix, "columns", ()))
+        if cost_matrix is not None and names_in_order(columns, found.tolist()) is None:
             _check_order_of_two(order, found)
         order = found  # two classes need no order: mistakes cost the same in either
     if len(found) < 2:
@@ -239,18 +240,33 @@ def _check_costs(given: Any, order: NDArray[Any]) -> Array:
     return costs
 
 
+def names_in_order(names: list[Any], classes: list[Any]) -> list[Any] | None:
+    """The names of rows or columns in the order of the classes; None if the classes have other names.
+
+    A table that was read from a file has numbers as text, so names are compared as text.
+    """
+    if names == classes:
+        return names
+    said, known = [str(name) for name in names], [str(label) for label in classes]
+    if len(said) != len(known) or set(said) != set(known):
+        return None
+    return [names[said.index(label)] for label in known]
+
+
 def check_cost_matrix(given: Any, classes: list[Any]) -> Array:
     """Costs as a matrix of finite numbers, 0 or larger, with a row and a column per class."""
     n = len(classes)
     for axis in ("index", "columns"):
         names = list(getattr(given, axis, ())) if hasattr(given, "columns") else []
-        if names != classes and len(names) == n and set(names) == set(classes):
+        ordered = names_in_order(names, classes)
+        if ordered is not None and ordered != names:
+            where = f".loc[{ordered!r}]" if axis == "index" else f"[{ordered!r}]"
             raise ValueError(
                 f"cost_matrix has the {axis} {shown(names)}, but the order of the classes is "
-                f"{shown(classes)}: give cost_matrix.loc[{classes!r}, {classes!r}]."
+                f"{shown(classes)}: give cost_matrix{where}."
             )
         # Names that are only the numbers of the rows say nothing.
-        if len(names) == n and names not in (classes, list(range(n))):
+        if len(names) == n and ordered is None and names != list(range(n)):
             raise ValueError(
                 f"cost_matrix has the {axis} {shown(names)}, but the classes are {shown(classes)}: name "
                 "its rows and columns after the classes, or give an array in their order."

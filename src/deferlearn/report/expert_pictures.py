@@ -74,8 +74,8 @@ def load_bars(found: Row, told: PerThousand, unit: str) -> Markup:
             f'<text x="{WIDTH - 4}" y="{y + 11:g}" text-anchor="end">{price_words(row["price"])}</text>'
         )
     said = "; ".join(
-        f"{row['expert']} gets {told(row['load'])} of at most {told(row['capacity'])}, and "
-        f"{price_words(row['price'])} {unit} would be avoided per 1,000 more cases"
+        f"{row['expert']} gets {told(row['load'])} of at most {told(row['capacity'])} "
+        f"({unit} avoided per 1,000 more cases: {price_words(row['price'])})"
         for row in rows
     )
     picture = Picture(

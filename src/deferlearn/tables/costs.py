@@ -4,6 +4,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,14 @@ FORM = (
     'a JSON object such as {"classes": ["none", "severe"], "costs": [[0, 1], [8, 0]]}, with a row per true '
     "class and a column per answer"
 )
+
+
+def is_json(given: str) -> bool:
+    """Whether a text is JSON itself, and no name of a file.
+
+    A list is JSON, too, even if not in the form of a cost matrix: its error says which form that is.
+    """
+    return given.lstrip().startswith(("{", "["))
 
 
 def read_costs(given: str, written: Mapping[str, Any]) -> dict[str, Any]:
@@ -43,16 +52,21 @@ def read_costs(given: str, written: Mapping[str, Any]) -> dict[str, Any]:
     >>> read_costs('{"classes": ["well", "ill"], "costs": [[0, 1], [5, 0]]}', {})
     {'classes': ['well', 'ill'], 'costs': [[0, 1], [5, 0]]}
     """
-    if given.lstrip().startswith("{"):
+    if is_json(given):
         return _from_json(given, "the cost matrix")
     path = Path(given)
-    if path.suffix == ".json":
+    if path.suffix.lower() == ".json":
         try:
-            return _from_json(path.read_text(encoding="utf-8"), str(path))
+            return _from_json(path.read_text(encoding="utf-8-sig"), str(path))
         except (OSError, UnicodeError) as error:
             why = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
             raise TableError(f"cannot read {path}: {why}") from error
     file = open_table(path, **written)
+    if len(file.columns) < 2:
+        raise TableError(
+            f"{path} has only one column, {file.columns[0]!r:.60}, but a cost matrix has one for the true "
+            "classes and one for each answer: give the character that separates cells with --delimiter"
+        )
     table = file.read()
     answers = [as_label(name) for name in file.columns[1:]]
     truths = [as_label(cell) for cell in table.column(0).to_pylist()]
@@ -97,7 +111,8 @@ def costs_of(given: Mapping[str, Any], classes: Sequence[str]) -> CostRows:
     """
     if not isinstance(given, Mapping) or set(given) != {"classes", "costs"}:
         raise TableError(f"the cost matrix must be {FORM}")
-    names, rows = given["classes"], given["costs"]
+    names, rows = _listed(given["classes"]), _listed(given["costs"])
+    rows = [_listed(row) for row in rows] if isinstance(rows, list | tuple) else rows
     if isinstance(names, str) or not isinstance(names, Sequence):
         raise TableError(
             f"the classes of the cost matrix must be a list of labels, got {names!r:.60}"
@@ -157,21 +172,35 @@ def _check_shape(rows: Any, named: list[str]) -> None:
 def _cost(cell: Any, truth: str, answer: str) -> float:
     """One cost, checked."""
     what = f"the cost of the answer {answer!r} to a case of {truth!r}"
-    if isinstance(cell, bool) or not isinstance(cell, int | float):
+    if isinstance(cell, bool) or not isinstance(cell, Real):
         raise TableError(f"{what} is {cell!r:.60}: give a number, 0 or larger")
-    if not (math.isfinite(cell) and cell >= 0):
-        raise TableError(f"{what} is {cell:g}: give a finite number, 0 or larger")
-    if truth == answer and cell != 0:
+    try:
+        cost = float(cell)
+    except OverflowError:
+        raise TableError(f"{what} is too large: give a finite number, 0 or larger") from None
+    if not (math.isfinite(cost) and cost >= 0):
+        raise TableError(f"{what} is {cost:g}: give a finite number, 0 or larger")
+    if truth == answer and cost != 0:
         raise TableError(
-            f"{what} is {cell:g}, but a right answer costs nothing: give 0 on the diagonal"
+            f"{what} is {cost:g}, but a right answer costs nothing: give 0 on the diagonal"
         )
-    return float(cell)
+    return cost
+
+
+def _listed(given: Any) -> Any:
+    """An array as a list; anything else as it is."""
+    return given.tolist() if hasattr(given, "tolist") else given
 
 
 def _number(cell: Any, decimal: str) -> Any:
     """The number in a cell of a table; what is no number stays as it is."""
     if not isinstance(cell, str):
         return cell
+    if decimal != "." and "." in cell:
+        raise TableError(
+            f"the cost matrix has {cell!r:.60} in a cell, but its decimal mark is {decimal!r}: write its "
+            "numbers without points"
+        )
     try:
         return float(cell.replace(decimal, ".") if decimal != "." else cell)
     except ValueError:

@@ -21,7 +21,7 @@ from deferlearn._utils.checks import check_unmasked
 from deferlearn._utils.threads import one_openmp_thread
 from deferlearn._utils.types import Array, Index
 from deferlearn.humans.answers import shown
-from deferlearn.humans.coding import codes_among
+from deferlearn.humans.coding import codes_among, names_in_order
 from deferlearn.teams.calibration import Calibration, calibrate, calibrated_in
 from deferlearn.teams.held_out import held_out
 from deferlearn.teams.machine_arrays import (
@@ -359,10 +359,8 @@ def _check_names(machine_scores: Any, classes: NDArray[Any]) -> None:
     """Refuse a frame whose columns are named by the classes in another order."""
     names = list(getattr(machine_scores, "columns", ()))
     labels = classes.tolist()
-    # A table read from a file has the names of numbers as text.
-    said, known = [str(name) for name in names], [str(label) for label in labels]
-    if said != known and len(said) == len(known) and set(said) == set(known):
-        ordered = [names[said.index(label)] for label in known]
+    ordered = names_in_order(names, labels)
+    if ordered is not None and ordered != names:
         raise ValueError(
             f"machine_scores has the columns {shown(names)}, but the order of the classes is "
             f"{shown(labels)}: give machine_scores[{ordered!r}]."

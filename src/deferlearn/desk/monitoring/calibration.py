@@ -85,7 +85,7 @@ def calibration(
         sentence = f"In {cases(n)}, the answers of {who} were {number(means[0])} grades off on "
         sentence += f"average; {number(means[1])} was expected: "
     else:
-        sentence = f"Of {cases(n)}, {who} had {percent(means[0])} wrong; "
+        sentence = f"Of {cases(n)}, {who} erred on {percent(means[0])}; "
         sentence += f"{percent(means[1])} was expected: "
     if interval.low > 0:
         sentence += f"errors are {'larger' if grades else 'more frequent'} than expected."
