@@ -47,7 +47,7 @@ TIMES = {
     "times/partitions.txt": "partitions.py",
     "times/scale-5.txt": "scale.py --only 5",
     "times/scale-4.txt": "scale.py --only 4",
-    "times/desk.txt": "desk.py --seconds 45 --no-search",
+    "times/desk.txt": "desk.py --no-search",
     "times/desk_pages.txt": "desk_pages.py",
 }
 # The same on every computer, up to rounding.
