@@ -318,3 +318,24 @@ def test_advice_about_an_expert(intervals, said):
         for budget, (low, high) in zip((0.1, 0.2), intervals, strict=True)
     ]
     assert evidence.advice(evidence.Comparison(cells, [], ""), "a") == said
+
+
+def test_what_refits_bring_on_the_page_of_the_desk():
+    told = (RESULTS / "desk" / "learning.txt").read_text(encoding="utf-8")
+    page = ROOT / "docs/desk/monitoring.md"
+    rows = {tuple(row[:2]): row[2:] for row in tables_in(page, "### What refits bring")}
+    scenarios = re.findall(r"^Drift of (.+); truth becomes known (.+)\n((?:  .+\n)+)", told, re.M)
+    assert len(scenarios) == 8
+    for drift, known, lines in scenarios:
+        row = rows[drift, "of all" if known == "of all cases" else "of those read"]
+        assert row[:4] == re.findall(r"^  [a-z, ]+?\s+([\d.]+%) \(", lines, re.M)
+        differences = re.findall(r"refit minus .+: (\S+)% \((\S+)% to (\S+)%\)", lines)
+        shown = ["{} ({} to {})".format(*one).replace("-", "−") for one in differences]
+        assert [cell.replace("*", "") for cell in row[4:]] == shown
+        clear = [float(low) * float(high) > 0 for _, low, high in differences]
+        text = page.read_text("utf-8")
+        assert all(
+            (f"**{one[0]}**".replace("-", "−") in text)
+            for one, c in zip(differences, clear, strict=True)
+            if c
+        )
