@@ -205,7 +205,7 @@ def test_import_of_a_table(sqlite_desk, client):
 
     page = post(table, truth="diagnosis").text
     assert "New: 2 cases. Known before: 0. Refused: 1. New truths: 1." in page
-    assert "row 3: There is a case" in page
+    assert "row 3: There is already a case" in page
     assert {row.id for row in rows(sqlite_desk, case)} == {"x1", "x2"}
     deep = post("id,gain,text\nx3,0.1," + "[" * 100 + "\n")
     assert "New: 1 case." in deep.text, "brackets of a table nest nothing"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sqlalchemy import insert
+from sqlalchemy import insert, text
 
 import deferlearn
 from deferlearn.desk.database import SECOND, now
@@ -153,5 +153,9 @@ def add_rows(
             (truth, facts),
         ):
             connection.execute(insert(table), rows)
+        if connection.dialect.name == "postgresql":  # which does not count numbers that it is given
+            for table, key in (("case_", "number"), ("reading", "id")):
+                last = f"SELECT setval(pg_get_serial_sequence('{table}', '{key}'), max({key})) FROM {table}"
+                connection.execute(text(last))
 
     database.write(job)
