@@ -123,7 +123,7 @@ def main() -> None:
         results = []
         for n in (100, rows // 10):
             write_cases(small, n)
-            results.append(row("a small file", measure(model, small, DEFAULT_CHUNK)))
+            results.append(row(f"{n:,} rows only", measure(model, small, DEFAULT_CHUNK)))
         write_cases(table, rows)
         results += [row(f"chunks of {n:,}", measure(model, table, n)) for n in CHUNKS]
         title = f"CSV of {table.stat().st_size / 2**20:.0f} MB, one by one"

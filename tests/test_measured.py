@@ -21,9 +21,6 @@ NOT_STORED = {
     "times/scale-5.txt",
     "times/scale-6.txt",
     "times/waiting-1.txt",
-    "times/waiting-2.txt",
-    "times/waiting-3.txt",
-    "times/apply.txt",
     "times/partitions.txt",
     "times/desk_pages.txt",
 }

@@ -168,7 +168,7 @@ def test_text(waiting, said, monkeypatch):
         f"| {tol} | 750 | 28 | 0.045 | 0.0011 | 327 MB |" for tol in ("0.05", "0.01")
     ]
     assert heading == "certified gap, F = 9,939"
-    assert alone.endswith("in 0.1 s")
+    assert alone.endswith("in 0.12 s")
 
 
 def test_applying(load, said):

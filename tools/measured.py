@@ -224,7 +224,7 @@ def _waiting_text() -> Iterator[Said]:
         )
     yield Said(LARGE, f"certified gap, F = {row['F']}")
     slowest = max(number(row["LinearSVC, s"]) for row in rows.values())
-    yield Said(LARGE, f"fits the machine alone, without a selection, in {slowest:.1f} s")
+    yield Said(LARGE, f"fits the machine alone, without a selection, in {slowest:.2f} s")
 
 
 def _waiting_first() -> Iterator[Said]:
