@@ -20,7 +20,6 @@ NOT_STORED = {
     "times/scale-4.txt",
     "times/scale-5.txt",
     "times/scale-6.txt",
-    "times/waiting-1.txt",
     "times/partitions.txt",
     "times/desk_pages.txt",
 }
