@@ -221,9 +221,8 @@ def shadow_comparison(desk: Desk, model_id: int) -> Comparison | None:
     if records is None:
         return None
     along = np.array([number in rows for number in records.number.tolist()], dtype=bool)
-    grades = grades_of(
-        desk.active_judge().card
-    )  # what experts were expected to lose is in its unit
+    # What experts were expected to lose is in the unit of the active model.
+    grades = grades_of(desk.active_judge().card)
     at_hand = known_cases(records, along, grades)
     used = at_hand.rows
     if len(used) < 2:
